@@ -1,0 +1,27 @@
+//! The contract between the engine and whatever computes.
+//!
+//! A [`Backend`] is one way to run a model (the CPU today, an NVIDIA card later). It loads a
+//! [`Model`] into a [`Loaded`], which opens [`Session`]s; a session takes batches of rows and
+//! gives back logits. Everything above this crate speaks only these types.
+//!
+//! What it deliberately does not do: it holds no kernel, starts no thread, chooses no token and
+//! knows no architecture by name.
+//!
+//! Start reading at [`Session`]; `conformance` is the suite every backend has to pass.
+#![forbid(unsafe_code)]
+
+mod batch;
+mod cancel;
+mod device;
+mod error;
+mod model;
+mod session;
+
+pub use batch::{Batch, Feed, Row, RowOutput, Rows, SlotId, Want};
+pub use cancel::CancelToken;
+pub use device::{DeviceInfo, DeviceKind, Unavailable};
+pub use error::{LoadError, OpenError, SessionError};
+pub use model::{
+    Backend, KvType, Loaded, Model, OpenOptions, Part, Precision, Progress, Step, Unsupported,
+};
+pub use session::{Arithmetic, Numerics, Outcome, Session, TICKETS_MAX, Tap, Ticket};

@@ -1,0 +1,132 @@
+//! Backends, and models on their way into one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use candor_arch::Graph;
+use candor_modelfile::{Index, ModelFile};
+
+use crate::device::{DeviceInfo, Unavailable};
+use crate::error::{LoadError, OpenError};
+use crate::session::Session;
+
+/// A mapped file and the graph that its architecture makes of it. The graph was checked against
+/// the file's index.
+#[derive(Debug)]
+pub struct Model {
+    /// The mapped bytes.
+    pub file: ModelFile,
+    /// What to compute.
+    pub graph: Graph,
+}
+
+/// Which part of a model a backend takes. More will come with models that are larger than a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    All,
+}
+
+/// The arithmetic that a session is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// Activations and state in float32: what the file means.
+    Exact,
+    /// As fast as the device can, within the limits that the documentation states.
+    Fast,
+}
+
+/// How keys and values are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KvType {
+    /// float32, for the exact path.
+    F32,
+    /// float16.
+    F16,
+}
+
+/// How a session is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Tokens that one slot may hold.
+    pub ctx_len: usize,
+    /// Independent sequences.
+    pub slots_max: usize,
+    /// Tokens that all slots together may hold; pages of 256 come from one pool.
+    pub state_tokens: usize,
+    /// How keys and values are kept.
+    pub kv: KvType,
+    /// Which arithmetic.
+    pub precision: Precision,
+}
+
+/// Something in a model that a backend cannot run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsupported {
+    /// An operation, by its name.
+    Op(&'static str),
+    /// A storage type, by its name.
+    Type(String),
+    /// A kind of state, by its name.
+    State(&'static str),
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Op(name) => write!(f, "the operation {name}"),
+            Self::Type(name) => write!(f, "{name} weights"),
+            Self::State(name) => write!(f, "{name} state"),
+        }
+    }
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Go on.
+    Go,
+    /// Stop as soon as possible.
+    Stop,
+}
+
+/// Hears how far a load has come, and may stop it. Asked at least every few milliseconds.
+pub trait Progress {
+    /// `done` of `total` bytes are ready.
+    fn report(&mut self, done_bytes: u64, total_bytes: u64) -> Step;
+}
+
+/// One way to run models.
+pub trait Backend: Send {
+    /// What it would compute on, or why it cannot.
+    fn probe(&self) -> Result<DeviceInfo, Unavailable>;
+
+    /// Everything in this model that it cannot run; empty if it can.
+    fn supports(&self, graph: &Graph, index: &Index, options: &OpenOptions) -> Vec<Unsupported>;
+
+    /// Readies the weights.
+    ///
+    /// # Errors
+    /// [`LoadError`]; `Stopped` if `progress` said so, after everything taken was given back.
+    fn load(
+        &mut self,
+        model: Arc<Model>,
+        part: Part,
+        progress: &mut dyn Progress,
+    ) -> Result<Box<dyn Loaded>, LoadError>;
+}
+
+/// Weights that are ready. Several sessions share one.
+pub trait Loaded {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// [`OpenError`] if its state does not fit or an option is out of bounds.
+    fn open(&self, options: OpenOptions) -> Result<Box<dyn Session>, OpenError>;
+
+    /// Memory that the weights take beside the mapped file.
+    fn weights_bytes(&self) -> u64;
+
+    /// The model it was made of.
+    fn model(&self) -> &Arc<Model>;
+}

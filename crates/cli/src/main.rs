@@ -1,0 +1,4 @@
+//! The headless program.
+fn main() -> anyhow::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Builds, runs and tests the project.
+fn main() -> anyhow::Result<()> {
+    Ok(())
+}
