@@ -3,6 +3,11 @@
 //!
 //! The vectors are described in `tests/golden/README.md` at the workspace root.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot read its data has to stop"
+)]
+
 use std::path::PathBuf;
 
 use candor_quant::{
