@@ -1,0 +1,328 @@
+//! Why a file is not opened: typed, and in words for a person.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::metadata::MetadataError;
+use crate::shown::{Shown, size, sizes};
+use crate::sniff::LooksLike;
+
+/// A file was not opened.
+#[derive(Debug, Error)]
+#[error("{}: {reason}", self.file_name())]
+pub struct OpenError {
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// What is wrong.
+    #[source]
+    pub reason: Refusal,
+}
+
+impl OpenError {
+    /// The file's name for a message; bytes that are not text appear as `�`.
+    pub fn file_name(&self) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
+    /// What a person can do about it, where there is something.
+    pub fn advice(&self) -> Option<&'static str> {
+        self.reason.advice()
+    }
+}
+
+/// What is wrong with a file, or with the way to it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is nothing at this path.
+    #[error("there is no such file")]
+    NotFound,
+    /// The path names a folder.
+    #[error("this is a folder, not a model file")]
+    IsDirectory,
+    /// The path names a pipe, a device or the like.
+    #[error("this is not an ordinary file")]
+    NotAFile,
+    /// The system does not let us read it.
+    #[error("there is no permission to read it")]
+    NoPermission,
+    /// The file has no bytes.
+    #[error("the file is empty (0 bytes), probably an incomplete download")]
+    Empty,
+    /// It became shorter while it was open.
+    #[error(
+        "the file was made shorter while it was open: it has {} of {}",
+        sizes(*.found, *.needed).0, sizes(*.found, *.needed).1
+    )]
+    Shrunk {
+        /// Bytes now.
+        found: u64,
+        /// Bytes when it was opened.
+        needed: u64,
+    },
+    /// The system failed to read it.
+    #[error("the file could not be read: {0}")]
+    Io(#[source] io::Error),
+    /// Its content is not what it has to be.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+}
+
+impl Refusal {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFound => Some("check whether the file was moved or its drive is connected"),
+            Self::IsDirectory => Some("open the .gguf file inside the folder"),
+            Self::NoPermission => Some("allow your user to read the file"),
+            Self::Empty | Self::Shrunk { .. } => Some("download the file again"),
+            Self::Parse(error) => error.advice(),
+            Self::NotAFile | Self::Io(_) => None,
+        }
+    }
+
+    /// The refusal for a failed system call.
+    pub(crate) fn from_io(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound,
+            io::ErrorKind::PermissionDenied => Self::NoPermission,
+            io::ErrorKind::IsADirectory => Self::IsDirectory,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// How many bytes a file would need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needed {
+    /// The file says where it ends.
+    Exactly(u64),
+    /// It stops before it says so.
+    AtLeast(u64),
+}
+
+impl Needed {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Exactly(bytes) | Self::AtLeast(bytes) => bytes,
+        }
+    }
+}
+
+/// Why bytes are not the description of a model.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// They are something else.
+    #[error("this is not a GGUF model file: {looks_like}")]
+    NotAModel {
+        /// What they seem to be.
+        looks_like: LooksLike,
+    },
+    /// The file ends too early.
+    #[error("{}", truncated(*.found, *.needed))]
+    Truncated {
+        /// Bytes that the file has.
+        found: u64,
+        /// Bytes that it needs.
+        needed: Needed,
+    },
+    /// Numbers are stored in the byte order of other machines.
+    #[error(
+        "this is a big-endian GGUF file, made for another kind of machine; only little-endian files are read"
+    )]
+    BigEndian,
+    /// A version of the format that is too old or too new.
+    #[error("this is GGUF version {found}; versions 2 and 3 are read")]
+    UnsupportedVersion {
+        /// The version in the file.
+        found: u32,
+    },
+    /// A number is beyond anything that a real file holds.
+    #[error("the file is damaged: it states {found} {what}, more than the limit of {limit}")]
+    LimitExceeded {
+        /// What is counted.
+        what: &'static str,
+        /// The number in the file.
+        found: u64,
+        /// The largest number that is accepted.
+        limit: u64,
+    },
+    /// One part of a model that was split into several files.
+    #[error(
+        "this is part {part} of {parts} of a split model, and this version does not read split models"
+    )]
+    Split {
+        /// Which part, from 1.
+        part: u64,
+        /// How many there are.
+        parts: u64,
+    },
+    /// A metadata entry is missing, or not what it has to be.
+    #[error("its description is not usable: {0}")]
+    Metadata(#[from] MetadataError),
+    /// A value type that the format does not have.
+    #[error("the file is damaged: the entry `{}` has the unknown value type {found}", Shown(.key))]
+    UnknownValueType {
+        /// The entry.
+        key: String,
+        /// The type number in the file.
+        found: u32,
+    },
+    /// An array of arrays.
+    #[error("the entry `{}` is an array of arrays, which is not read", Shown(.key))]
+    NestedArray {
+        /// The entry.
+        key: String,
+    },
+    /// Bytes that have to be text and are not UTF-8.
+    #[error("the file is damaged: {what} is not valid text (at byte {at})")]
+    NotText {
+        /// What the bytes belong to.
+        what: &'static str,
+        /// Where they begin in the file.
+        at: u64,
+    },
+    /// Two metadata entries of one name.
+    #[error("the file is damaged: the entry `{}` is there twice", Shown(.key))]
+    DuplicateKey {
+        /// The entry.
+        key: String,
+    },
+    /// Two tensors of one name.
+    #[error("the file is damaged: the tensor `{}` is there twice", Shown(.tensor))]
+    DuplicateTensor {
+        /// The tensor.
+        tensor: String,
+    },
+    /// An alignment that is no power of two, or too large.
+    #[error(
+        "the file is damaged: it states an alignment of {found}, which is not a sensible power of two"
+    )]
+    BadAlignment {
+        /// The alignment in the file.
+        found: u64,
+    },
+    /// A shape with no or too many elements.
+    #[error("the file is damaged: the tensor `{}` has the shape {dims:?}", Shown(.tensor))]
+    BadShape {
+        /// The tensor.
+        tensor: String,
+        /// Its dimensions as the file has them.
+        dims: Vec<u64>,
+    },
+    /// A storage type that this version cannot compute with.
+    #[error(
+        "the tensor `{}` is stored as {}, which this version does not read",
+        Shown(.tensor), type_name(*.name, *.id)
+    )]
+    UnsupportedType {
+        /// The tensor.
+        tensor: String,
+        /// The type number in the file.
+        id: u32,
+        /// The type's name, if it is a known one.
+        name: Option<&'static str>,
+    },
+    /// Rows that do not consist of whole blocks.
+    #[error(
+        "the file is damaged: the rows of the tensor `{}` have {row} values, \
+         which is no multiple of the {block_elems} of a {quant} block", Shown(.tensor)
+    )]
+    PartialBlock {
+        /// The tensor.
+        tensor: String,
+        /// The storage type.
+        quant: &'static str,
+        /// Values in a row.
+        row: u64,
+        /// Values in a block.
+        block_elems: usize,
+    },
+    /// A tensor that does not start at a multiple of the alignment.
+    #[error("the file is damaged: the tensor `{}` starts at {offset}, off the alignment of {alignment}", Shown(.tensor))]
+    Misaligned {
+        /// The tensor.
+        tensor: String,
+        /// Its place in the data.
+        offset: u64,
+        /// The file's alignment.
+        alignment: u64,
+    },
+    /// Two tensors in one place.
+    #[error("the file is damaged: the tensors `{}` and `{}` overlap", Shown(.first), Shown(.second))]
+    Overlap {
+        /// The one that starts first.
+        first: String,
+        /// The one that starts before the first ends.
+        second: String,
+    },
+    /// A tensor that lies behind the end, in a file that is not just cut short.
+    #[error(
+        "the file is damaged: the tensor `{}` would end at byte {end}, behind the end of the file ({})",
+        Shown(.tensor), size(*.found)
+    )]
+    OutOfRange {
+        /// The tensor.
+        tensor: String,
+        /// Where it would end.
+        end: u64,
+        /// Bytes that the file has.
+        found: u64,
+    },
+}
+
+impl ParseError {
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::NotAModel { looks_like } => looks_like.advice(),
+            Self::Truncated { .. } => Some("download the file again"),
+            Self::BigEndian | Self::UnsupportedVersion { found: 0..=1 } => {
+                Some("get a newly converted GGUF file of the model")
+            }
+            Self::UnsupportedVersion { .. } => Some("look for a newer version of Candor"),
+            Self::Split { .. } => Some("get the model as a single file"),
+            Self::UnsupportedType { .. } => {
+                Some("get the model in another storage type, such as Q4_K_M or Q8_0")
+            }
+            _ => {
+                Some("the file is not what its maker meant; download it again, or get another one")
+            }
+        }
+    }
+}
+
+fn type_name(name: Option<&'static str>, id: u32) -> String {
+    match name {
+        Some(name) => format!("{name} (type {id})"),
+        None => format!("an unknown type ({id})"),
+    }
+}
+
+fn truncated(found: u64, needed: Needed) -> String {
+    let (has, of) = sizes(found, needed.bytes());
+    let least = match needed {
+        Needed::Exactly(_) => "",
+        Needed::AtLeast(_) => "at least ",
+    };
+    format!("the file is incomplete: it has {has} of {least}{of}, probably an incomplete download")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_errors_become_plain_refusals() {
+        let check = |kind: io::ErrorKind, words: &str| {
+            let refusal = Refusal::from_io(kind.into());
+            assert!(refusal.to_string().contains(words), "{refusal}");
+        };
+        check(io::ErrorKind::NotFound, "no such file");
+        check(io::ErrorKind::PermissionDenied, "no permission");
+        check(io::ErrorKind::IsADirectory, "a folder");
+        check(io::ErrorKind::TimedOut, "could not be read: timed out");
+    }
+}

@@ -1,0 +1,134 @@
+//! What every format is read into.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use candor_quant::QuantType;
+
+use crate::error::ParseError;
+use crate::metadata::Metadata;
+use crate::tokenizer_spec::TokenizerSpec;
+
+/// A model file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// GGUF, the format of ggml.
+    Gguf,
+}
+
+impl Format {
+    /// The format's name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gguf => "gguf",
+        }
+    }
+}
+
+/// How the values of a tensor lie in its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Row after row, each of whole blocks.
+    Rows,
+}
+
+/// One tensor of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorInfo {
+    /// Its canonical name, which is GGUF's (`blk.0.attn_q.weight`).
+    pub name: String,
+    /// Its dimensions, outermost first: rows, then columns. At least one, none zero.
+    pub dims: Vec<usize>,
+    /// Its storage type.
+    pub quant: &'static QuantType,
+    /// Its bytes in the file; they lie within the file and have the size that
+    /// dimensions and type ask for.
+    pub range: Range<u64>,
+    /// How its values lie in these bytes.
+    pub layout: Layout,
+}
+
+impl TensorInfo {
+    /// How many values it has.
+    pub fn elems(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The values in a row: the innermost dimension.
+    pub fn cols(&self) -> usize {
+        self.dims.last().copied().unwrap_or(1)
+    }
+
+    /// The rows, over all outer dimensions.
+    pub fn rows(&self) -> usize {
+        self.dims[..self.dims.len().saturating_sub(1)]
+            .iter()
+            .product()
+    }
+
+    pub(crate) fn byte_range(&self) -> Range<usize> {
+        // A range within a mapped file fits the address space.
+        self.range.start as usize..self.range.end as usize
+    }
+}
+
+/// The description of a model: everything in a file but the weights.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// The file's format.
+    pub format: Format,
+    /// The format's version.
+    pub version: u32,
+    /// The architecture's name as the file states it.
+    pub architecture: String,
+    /// All entries, in file order.
+    pub metadata: Metadata,
+    /// All tensors, in file order. A file with only a vocabulary has none.
+    pub tensors: Vec<TensorInfo>,
+    /// The vocabulary; `None` if the file has none.
+    pub tokenizer: Option<TokenizerSpec>,
+    /// The chat template's text; `None` if the file has none.
+    pub chat_template: Option<String>,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    by_name: HashMap<String, usize>,
+}
+
+impl Index {
+    /// An index without tokenizer and template.
+    ///
+    /// # Errors
+    /// Two tensors have one name.
+    pub fn new(
+        architecture: String,
+        metadata: Metadata,
+        tensors: Vec<TensorInfo>,
+    ) -> Result<Self, ParseError> {
+        let mut by_name = HashMap::with_capacity(tensors.len());
+        for (i, tensor) in tensors.iter().enumerate() {
+            if by_name.insert(tensor.name.clone(), i).is_some() {
+                return Err(ParseError::DuplicateTensor {
+                    tensor: tensor.name.clone(),
+                });
+            }
+        }
+        Ok(Self {
+            format: Format::Gguf,
+            version: 3,
+            architecture,
+            metadata,
+            file_bytes: tensors.iter().map(|t| t.range.end).max().unwrap_or(0),
+            tensors,
+            tokenizer: None,
+            chat_template: None,
+            by_name,
+        })
+    }
+
+    /// The tensor of this name.
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.by_name.get(name).map(|i| &self.tensors[*i])
+    }
+}
