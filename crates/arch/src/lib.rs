@@ -1,13 +1,32 @@
-//! Architectures as data (being written).
+//! Architectures as data: what a model file's tensors mean, written down once for every backend.
+//!
+//! [`build`] turns the index of a file into a [`Graph`] of coarse operations; [`check`] holds the
+//! graph against the file before anything is allocated; [`footprint`] says what it will take; and
+//! [`fuse`] groups nodes into the steps that a backend runs.
+//!
+//! What it deliberately does not do: it computes nothing, reads no tensor data and knows no
+//! backend.
+//!
+//! Start with [`models::llama`], then [`Graph`].
 #![forbid(unsafe_code)]
-/// What to compute.
-#[derive(Debug)]
-pub struct Graph;
-/// Why a file does not fit.
-#[derive(Debug)]
-pub struct Problem;
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("problem")
-    }
-}
+
+mod architecture;
+pub mod blocks;
+mod check;
+mod error;
+mod footprint;
+mod fuse;
+mod graph;
+mod hparams;
+pub mod models;
+
+pub use architecture::{Architecture, build, for_name};
+pub use check::{Problem, check};
+pub use error::ArchError;
+pub use footprint::{Footprint, FootprintOptions, footprint};
+pub use fuse::{Pattern, Plan, Step, fuse};
+pub use graph::{
+    Activation, Graph, GraphBuilder, Node, NodeId, Op, Rope, RopeStyle, StateLayout, Weight,
+    WeightId, WeightKind,
+};
+pub use hparams::{HParams, limits};

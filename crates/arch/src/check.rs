@@ -1,0 +1,146 @@
+//! Holds a graph against a file's index, before anything is allocated.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use candor_modelfile::{Index, TensorInfo};
+
+use crate::graph::{Graph, Weight, WeightKind};
+
+/// One way in which a file does not hold what its graph needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A tensor is not there.
+    Missing {
+        /// Its name.
+        name: String,
+        /// A tensor of the same shape that nothing asks for, which may be it under another name.
+        perhaps: Option<String>,
+    },
+    /// A tensor has another shape.
+    Shape {
+        /// Its name.
+        name: String,
+        /// Outermost first.
+        expected: Vec<usize>,
+        /// As in the file.
+        found: Vec<usize>,
+    },
+    /// A tensor is stored in a type that cannot stand in its place.
+    Type {
+        /// Its name.
+        name: String,
+        /// What may stand there.
+        expected: &'static str,
+        /// The type's name.
+        found: String,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing {
+                name,
+                perhaps: None,
+            } => write!(f, "the tensor {name} is missing"),
+            Self::Missing {
+                name,
+                perhaps: Some(other),
+            } => write!(
+                f,
+                "the tensor {name} is missing (the file has {other}, of the same shape)"
+            ),
+            Self::Shape {
+                name,
+                expected,
+                found,
+            } => write!(
+                f,
+                "the tensor {name} has the shape {}, expected {}",
+                shape(found),
+                shape(expected)
+            ),
+            Self::Type {
+                name,
+                expected,
+                found,
+            } => {
+                write!(
+                    f,
+                    "the tensor {name} is stored as {found}, expected {expected}"
+                )
+            }
+        }
+    }
+}
+
+fn shape(dims: &[usize]) -> String {
+    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+    dims.join(" × ")
+}
+
+/// Every problem of the file with this graph; empty if it can be run. Tensors that the graph does
+/// not ask for are no problem.
+pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
+    let wanted: HashSet<&str> = graph.weights.iter().map(|w| w.name.as_str()).collect();
+    let mut extra: Vec<&TensorInfo> = index
+        .tensors
+        .iter()
+        .filter(|t| !wanted.contains(t.name.as_str()))
+        .collect();
+    let mut problems = Vec::new();
+    for weight in &graph.weights {
+        match index.tensor(&weight.name) {
+            Some(tensor) => problems.extend(compare(weight, tensor)),
+            None => problems.push(Problem::Missing {
+                name: weight.name.clone(),
+                perhaps: take_alike(weight, &mut extra),
+            }),
+        }
+    }
+    problems
+}
+
+fn compare(weight: &Weight, tensor: &TensorInfo) -> Option<Problem> {
+    if tensor.dims != weight.dims {
+        return Some(Problem::Shape {
+            name: weight.name.clone(),
+            expected: weight.dims.clone(),
+            found: tensor.dims.clone(),
+        });
+    }
+    // The types whose blocks are single values are the floating-point ones.
+    if weight.kind == WeightKind::Vector && tensor.quant.block_elems != 1 {
+        return Some(Problem::Type {
+            name: weight.name.clone(),
+            expected: "F32, F16 or BF16",
+            found: tensor.quant.name.to_owned(),
+        });
+    }
+    None
+}
+
+/// Of the tensors that nobody asks for, the one of this weight's shape whose name is most like
+/// its name; it is taken, so that it explains one absence only.
+fn take_alike(weight: &Weight, extra: &mut Vec<&TensorInfo>) -> Option<String> {
+    let alike = |tensor: &TensorInfo| common_ends(&weight.name, &tensor.name);
+    let (at, _) = extra
+        .iter()
+        .enumerate()
+        .filter(|(_, tensor)| tensor.dims == weight.dims)
+        .max_by_key(|(_, tensor)| alike(tensor))?;
+    Some(extra.swap_remove(at).name.clone())
+}
+
+/// Bytes that two names have in common at their ends.
+fn common_ends(a: &str, b: &str) -> usize {
+    let front = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    let back = a
+        .bytes()
+        .rev()
+        .zip(b.bytes().rev())
+        .take_while(|(x, y)| x == y)
+        .count();
+    front + back
+}

@@ -1,0 +1,102 @@
+//! From nodes to steps: which neighbours a backend computes together.
+
+use crate::graph::{Graph, Node, NodeId, Op};
+
+/// A group of nodes that can be one step. Its meaning is the composition of the nodes' operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pattern {
+    /// Several `Linear` of one input: the activations are quantised once.
+    SharedInput,
+    /// `Add` and the `RmsNorm` of its sum: one pass over the row.
+    AddNorm,
+    /// `Rope` of query and key, and their `Attention`.
+    RopeAttention,
+}
+
+/// One thing a backend does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which pattern matched; none for a node on its own.
+    pub pattern: Option<Pattern>,
+    /// The nodes it covers, in the graph's order.
+    pub nodes: Vec<NodeId>,
+}
+
+/// A graph in the order and the groups in which it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Every node of the graph is in exactly one.
+    pub steps: Vec<Step>,
+}
+
+/// How a pattern is found.
+struct Rule {
+    pattern: Pattern,
+    /// How many of these nodes, from the first, it covers. `first` is the number of the first.
+    matches: fn(first: usize, nodes: &[Node]) -> Option<usize>,
+}
+
+/// The patterns, the one that covers most first where two begin with the same operation.
+const RULES: &[Rule] = &[
+    Rule {
+        pattern: Pattern::SharedInput,
+        matches: shared_input,
+    },
+    Rule {
+        pattern: Pattern::AddNorm,
+        matches: add_norm,
+    },
+    Rule {
+        pattern: Pattern::RopeAttention,
+        matches: rope_attention,
+    },
+];
+
+/// Groups the nodes by the patterns that the backend has.
+pub fn fuse(graph: &Graph, patterns: &[Pattern]) -> Plan {
+    let mut steps = Vec::new();
+    let mut at = 0;
+    while at < graph.nodes.len() {
+        let rest = &graph.nodes[at..];
+        let hit = RULES
+            .iter()
+            .filter(|rule| patterns.contains(&rule.pattern))
+            .find_map(|rule| Some((rule.pattern, (rule.matches)(at, rest)?)));
+        let (pattern, n) = hit.map_or((None, 1), |(pattern, n)| (Some(pattern), n));
+        steps.push(Step {
+            pattern,
+            nodes: (at..at + n).map(NodeId).collect(),
+        });
+        at += n;
+    }
+    Plan { steps }
+}
+
+fn shared_input(_first: usize, nodes: &[Node]) -> Option<usize> {
+    let input = &nodes[0].inputs;
+    let n = nodes
+        .iter()
+        .take_while(|node| matches!(node.op, Op::Linear { .. }) && node.inputs == *input)
+        .count();
+    (n >= 2).then_some(n)
+}
+
+fn add_norm(first: usize, nodes: &[Node]) -> Option<usize> {
+    let [sum, normed, ..] = nodes else {
+        return None;
+    };
+    let fits = matches!(sum.op, Op::Add)
+        && matches!(normed.op, Op::RmsNorm { .. })
+        && normed.inputs == [NodeId(first)];
+    fits.then_some(2)
+}
+
+fn rope_attention(first: usize, nodes: &[Node]) -> Option<usize> {
+    let [q, k, mixed, ..] = nodes else {
+        return None;
+    };
+    let fits = matches!((&q.op, &k.op), (Op::Rope(a), Op::Rope(b)) if a == b)
+        && matches!(mixed.op, Op::Attention { .. })
+        && mixed.inputs[..2] == [NodeId(first), NodeId(first + 1)];
+    fits.then_some(3)
+}
