@@ -1,0 +1,150 @@
+//! How the weights of each storage type lie in memory once they are interleaved.
+//!
+//! A matrix is cut into groups of 16 output rows. Each row of a group has a lane, and everything
+//! is stored lane beside lane, K (the input elements) in order, so that a vector register holds
+//! the same elements of 16 rows and one row's sum never depends on what is computed beside it.
+//! All instruction sets share this one form.
+//!
+//! Types of small integers: a group is a run of units, a unit is a header with the scales of its
+//! blocks, then the codes of its blocks; a block is 32 elements. Codes are unsigned (`offset`
+//! was added) and are stored as dwords of four elements a lane:
+//!
+//! * nibbles: 4 x 64 bytes; the low nibbles of dword j are elements 4j.., the high ones 16+4j..
+//! * five bits: nibbles, then 64 bytes whose bit j belongs to dword j (elements 4j..)
+//! * six bits: nibbles, then 2 x 64 bytes; bits 2*(j%4).. of the (j/4)th belong to dword j
+//! * bytes: 8 x 64 bytes, dword j is elements 4j..
+//!
+//! Float types: for each element, 16 numbers beside each other as they are in the file.
+
+use candor_quant::QuantType;
+use candor_quant::types::{bf16, f16, f32, q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
+
+use super::buffer::LINE_BYTES;
+use super::interleave::{Interleave, PackFn, pack_floats, pack_units};
+
+/// Output rows of a group: the lanes of a 512-bit register.
+pub(crate) const GROUP_ROWS: usize = 16;
+
+/// Elements that share an activation scale.
+pub(crate) const BLOCK: usize = 32;
+
+/// How codes are stored; see the head of this file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Codes {
+    Nibbles,
+    FiveBits,
+    SixBits,
+    Bytes,
+    /// No codes: numbers of so many bytes.
+    Floats(usize),
+}
+
+/// How the header of a unit scales the codes of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scales {
+    /// Each block: 16 half floats d. value = d * (code - offset)
+    Step,
+    /// Each block: 16 half floats d, 16 half floats m. value = d * code + m
+    StepBase,
+    /// 16 half floats d, 16 dmin; each block 16 bytes s; then each block 16 bytes o.
+    /// value = (d * s) * code - dmin * o
+    SixBit,
+    /// 16 half floats d and 32 unused bytes; each half block 16 signed bytes s.
+    /// value = (d * s) * (code - offset)
+    Halves,
+    /// None: floats.
+    None,
+}
+
+/// The interleaved form of a storage type.
+pub(crate) struct Format {
+    /// Of the file.
+    pub(super) quant: &'static QuantType,
+    pub(super) codes: Codes,
+    pub(super) scales: Scales,
+    /// Blocks of a unit.
+    pub(super) unit_blocks: usize,
+    /// What was added to the codes to make them unsigned.
+    pub(super) offset: i32,
+    /// Interleaves one row of the file into its lane of a zeroed group.
+    pub(super) pack: PackFn,
+}
+
+impl Format {
+    /// Bytes of the scales in front of a unit.
+    pub(super) const fn header_bytes(&self) -> usize {
+        match self.scales {
+            Scales::Step => 32 * self.unit_blocks,
+            Scales::StepBase => 64 * self.unit_blocks,
+            Scales::SixBit => 64 + 2 * 16 * self.unit_blocks,
+            Scales::Halves => 64 + 2 * 16 * self.unit_blocks,
+            Scales::None => 0,
+        }
+    }
+
+    /// Bytes of the codes of a block.
+    pub(super) const fn block_bytes(&self) -> usize {
+        match self.codes {
+            Codes::Nibbles => 4 * LINE_BYTES,
+            Codes::FiveBits => 5 * LINE_BYTES,
+            Codes::SixBits => 6 * LINE_BYTES,
+            Codes::Bytes => 8 * LINE_BYTES,
+            Codes::Floats(bytes) => BLOCK * GROUP_ROWS * bytes,
+        }
+    }
+
+    /// Bytes of a unit.
+    pub(super) const fn unit_bytes(&self) -> usize {
+        self.header_bytes() + self.unit_blocks * self.block_bytes()
+    }
+
+    /// Bytes of a group of rows of `cols` elements.
+    pub(crate) fn group_bytes(&self, cols: usize) -> usize {
+        match self.codes {
+            Codes::Floats(bytes) => (cols * GROUP_ROWS * bytes).next_multiple_of(LINE_BYTES),
+            _ => (cols / BLOCK).div_ceil(self.unit_blocks) * self.unit_bytes(),
+        }
+    }
+}
+
+/// The form of each type that the kernels take.
+pub(crate) static FORMATS: [Format; 11] = [
+    floats::<4>(&f32::TYPE),
+    floats::<2>(&f16::TYPE),
+    floats::<2>(&bf16::TYPE),
+    integers::<q4_0::Q4_0>(&q4_0::TYPE),
+    integers::<q4_1::Q4_1>(&q4_1::TYPE),
+    integers::<q5_0::Q5_0>(&q5_0::TYPE),
+    integers::<q5_1::Q5_1>(&q5_1::TYPE),
+    integers::<q8_0::Q8_0>(&q8_0::TYPE),
+    integers::<q4_k::Q4K>(&q4_k::TYPE),
+    integers::<q5_k::Q5K>(&q5_k::TYPE),
+    integers::<q6_k::Q6K>(&q6_k::TYPE),
+];
+
+/// The place of a type in [`FORMATS`].
+pub(crate) fn format_idx(quant: &QuantType) -> Option<usize> {
+    FORMATS.iter().position(|f| f.quant.id == quant.id)
+}
+
+const fn floats<const BYTES: usize>(quant: &'static QuantType) -> Format {
+    Format {
+        quant,
+        codes: Codes::Floats(BYTES),
+        scales: Scales::None,
+        unit_blocks: 1,
+        offset: 0,
+        pack: pack_floats::<BYTES>,
+    }
+}
+
+const fn integers<B: Interleave>(quant: &'static QuantType) -> Format {
+    Format {
+        quant,
+        codes: B::CODES,
+        scales: B::SCALES,
+        unit_blocks: B::UNIT_BLOCKS,
+        offset: B::OFFSET as i32,
+        pack: pack_units::<B>,
+    }
+}

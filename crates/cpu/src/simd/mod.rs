@@ -1,0 +1,28 @@
+//! The kernels: what the threads of the fast path compute with.
+//!
+//! Three tables of the same functions, for AVX-512 with VNNI, for AVX2 with FMA and F16C, and
+//! portable. [`choose`] takes the best that the machine has, after holding each of its functions
+//! against the scalar truth of `candor_quant`. Nothing here knows threads, models or sessions.
+//!
+//! A row's result never depends on the rows that are computed beside it: see
+//! [`format`](self::format) for the linear kernels and [`attention`] for attention.
+
+mod attention;
+mod buffer;
+mod check;
+mod format;
+mod interleave;
+mod kernels;
+mod packed;
+mod panel;
+mod portable;
+#[cfg(test)]
+mod tests;
+mod tiles;
+
+pub(crate) use attention::{Attention, KV_PAGE, KvHead, page_numbers};
+pub(crate) use format::GROUP_ROWS;
+pub(crate) use kernels::{Chosen, Input, Isa, Kernels, choose};
+pub(crate) use packed::{InputKind, Packed, Part};
+pub(crate) use panel::{Panel, PanelPart};
+pub(crate) use tiles::{Tile, TileQueue};

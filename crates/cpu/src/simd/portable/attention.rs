@@ -1,0 +1,59 @@
+//! Attention over half-precision pages.
+
+use half::f16;
+
+use super::super::attention::{AttendTask, KV_PAGE, key_place};
+
+/// # Safety
+/// The task's pointers must be to live matrices of its shapes, and nobody else may touch the
+/// outputs.
+pub(super) unsafe fn attend(task: &AttendTask) {
+    let head_dim = task.attention.head_dim;
+    for row in 0..task.rows {
+        for head in 0..task.heads {
+            let place = task.place(row, head);
+            // SAFETY: the place lies in both matrices, the output is the tile's.
+            let (query, out) = unsafe {
+                (
+                    std::slice::from_raw_parts(task.queries.add(place), head_dim),
+                    std::slice::from_raw_parts_mut(task.out.add(place), head_dim),
+                )
+            };
+            attend_one(task, row, query, out);
+        }
+    }
+}
+
+fn attend_one(task: &AttendTask, row: usize, query: &[f32], out: &mut [f32]) {
+    let head_dim = query.len();
+    let mut scores = [0.0f32; KV_PAGE];
+    let mut maximum = f32::NEG_INFINITY;
+    let mut total = 0.0f32;
+    out.fill(0.0);
+    for (page_idx, page) in task.attention.pages.iter().enumerate() {
+        let scores = &mut scores[..task.seen(row, page_idx)];
+        if scores.is_empty() {
+            break;
+        }
+        let before = maximum;
+        for (pos, score) in scores.iter_mut().enumerate() {
+            *score = 0.0;
+            for (d, q) in query.iter().enumerate() {
+                *score += q * f16::from_bits(page.keys[key_place(head_dim, pos, d)]).to_f32();
+            }
+            *score *= task.attention.scale;
+            maximum = maximum.max(*score);
+        }
+        let kept = (before - maximum).exp();
+        total *= kept;
+        out.iter_mut().for_each(|o| *o *= kept);
+        for (score, value) in scores.iter_mut().zip(page.values.chunks_exact(head_dim)) {
+            let weight = (*score - maximum).exp();
+            total += weight;
+            for (o, v) in out.iter_mut().zip(value) {
+                *o += weight * f16::from_bits(*v).to_f32();
+            }
+        }
+    }
+    out.iter_mut().for_each(|o| *o /= total);
+}

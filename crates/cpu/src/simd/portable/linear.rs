@@ -1,0 +1,226 @@
+//! Products with a weight matrix.
+
+use half::{bf16, f16};
+
+use super::super::format::{BLOCK, Codes, FORMATS, Format, GROUP_ROWS, Scales};
+use super::super::kernels::LinearTask;
+
+/// Activation rows for which the weights are unpacked once.
+const ROWS: usize = 8;
+
+/// Dwords of a block.
+const DWORDS: usize = BLOCK / 4;
+
+/// The codes and scales of one block of a group, unpacked.
+struct Block {
+    /// By dword, lane, byte.
+    codes: [[[u8; 4]; GROUP_ROWS]; DWORDS],
+    /// What the sums of the first and of the second 16 elements are multiplied with.
+    factors: [[i32; GROUP_ROWS]; 2],
+    /// What the sum of both is multiplied with.
+    step: [f32; GROUP_ROWS],
+    /// What the weighted sum of the activations is multiplied with.
+    base: [f32; GROUP_ROWS],
+}
+
+/// # Safety
+/// See [`super::super::kernels::LinearFn`].
+pub(super) unsafe fn integers<const FORMAT: usize>(task: &LinearTask) {
+    let format = &FORMATS[FORMAT];
+    for group in task.groups.clone() {
+        // SAFETY: the group lies in the matrix, which outlives the task.
+        let weights = unsafe {
+            std::slice::from_raw_parts(task.weights.add(group * task.group_bytes), task.group_bytes)
+        };
+        let mut first = task.rows.start;
+        while first < task.rows.end {
+            let count = (task.rows.end - first).min(ROWS);
+            // SAFETY: passed on from the caller.
+            unsafe { group_rows(task, format, weights, group, first..first + count) };
+            first += count;
+        }
+    }
+}
+
+/// # Safety
+/// See [`super::super::kernels::LinearFn`].
+unsafe fn group_rows(
+    task: &LinearTask,
+    format: &Format,
+    weights: &[u8],
+    group: usize,
+    rows: std::ops::Range<usize>,
+) {
+    let mut sums = [[0.0f32; GROUP_ROWS]; ROWS];
+    for block_idx in 0..task.cols / BLOCK {
+        let unit_idx = block_idx / format.unit_blocks;
+        let unit = &weights[unit_idx * format.unit_bytes()..][..format.unit_bytes()];
+        let block = unpack(format, unit, block_idx % format.unit_blocks);
+        for (row, sums) in rows.clone().zip(&mut sums) {
+            let panel = &task.panel;
+            // SAFETY: the panel holds the task's rows and columns.
+            let (codes, scale, neg_sums, weighted) = unsafe {
+                (
+                    &*panel
+                        .codes
+                        .add(row * panel.codes_stride + block_idx * BLOCK)
+                        .cast::<[[i8; 4]; DWORDS]>(),
+                    *panel.scales.add(row * panel.scales_stride + block_idx),
+                    *panel
+                        .neg_sums
+                        .add(row * panel.sums_stride + 2 * block_idx)
+                        .cast::<[i32; 2]>(),
+                    *panel
+                        .weighted_sums
+                        .add(row * panel.scales_stride + block_idx),
+                )
+            };
+            let products = neg_sums.map(|s| s * format.offset);
+            let products = multiply(&block, codes, products);
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                *sum += products[lane] as f32 * (block.step[lane] * scale);
+                *sum += block.base[lane] * weighted;
+            }
+        }
+    }
+    let lanes = task.lanes(group);
+    for (row, sums) in rows.zip(&sums) {
+        let place = row * task.width + group * GROUP_ROWS;
+        // SAFETY: the tile's piece of the output; `lanes` keeps within the row.
+        let out = unsafe { std::slice::from_raw_parts_mut(task.out.add(place), lanes) };
+        out.copy_from_slice(&sums[..lanes]);
+    }
+}
+
+/// The scaled sums of code products of all lanes, exact. `start` is what the offset of the codes
+/// takes from the two halves.
+fn multiply(block: &Block, acts: &[[i8; 4]; DWORDS], start: [i32; 2]) -> [i32; GROUP_ROWS] {
+    let mut halves = start.map(|s| [s; GROUP_ROWS]);
+    for (j, (codes, acts)) in block.codes.iter().zip(acts).enumerate() {
+        let acts = acts.map(i32::from);
+        for (sum, codes) in halves[j / (DWORDS / 2)].iter_mut().zip(codes) {
+            for (c, a) in codes.iter().zip(acts) {
+                *sum += i32::from(*c) * a;
+            }
+        }
+    }
+    std::array::from_fn(|lane| {
+        halves[0][lane] * block.factors[0][lane] + halves[1][lane] * block.factors[1][lane]
+    })
+}
+
+/// Takes a block of a unit apart; see [`super::super::format`].
+fn unpack(format: &Format, unit: &[u8], block_idx: usize) -> Block {
+    let half = |at: usize, lane: usize| {
+        f16::from_le_bytes([unit[at + 2 * lane], unit[at + 2 * lane + 1]]).to_f32()
+    };
+    let mut block = Block {
+        codes: [[[0; 4]; GROUP_ROWS]; DWORDS],
+        factors: [[1; GROUP_ROWS]; 2],
+        step: [0.0; GROUP_ROWS],
+        base: [0.0; GROUP_ROWS],
+    };
+    let units = format.unit_blocks;
+    for lane in 0..GROUP_ROWS {
+        match format.scales {
+            Scales::Step => block.step[lane] = half(block_idx * 32, lane),
+            Scales::StepBase => {
+                block.step[lane] = half(block_idx * 64, lane);
+                block.base[lane] = half(block_idx * 64 + 32, lane);
+            }
+            Scales::SixBit => {
+                let byte = |at: usize| unit[64 + at * GROUP_ROWS + lane];
+                block.step[lane] = half(0, lane);
+                block.base[lane] = -half(32, lane) * f32::from(byte(units + block_idx));
+                block.factors = block.factors.map(|mut f| {
+                    f[lane] = i32::from(byte(block_idx));
+                    f
+                });
+            }
+            Scales::Halves => {
+                let byte = |at: usize| unit[64 + at * GROUP_ROWS + lane] as i8;
+                block.step[lane] = half(0, lane);
+                for (h, factors) in block.factors.iter_mut().enumerate() {
+                    factors[lane] = i32::from(byte(2 * block_idx + h));
+                }
+            }
+            Scales::None => {}
+        }
+    }
+    let codes = &unit[format.header_bytes() + block_idx * format.block_bytes()..];
+    for (j, dword) in block.codes.iter_mut().enumerate() {
+        for (lane, bytes) in dword.iter_mut().enumerate() {
+            for (b, code) in bytes.iter_mut().enumerate() {
+                *code = unpack_code(format.codes, codes, j, lane * 4 + b);
+            }
+        }
+    }
+    block
+}
+
+/// The code of dword `j` at a place of a line.
+fn unpack_code(codes: Codes, block: &[u8], j: usize, at: usize) -> u8 {
+    let line = |l: usize| block[l * 64 + at];
+    let nibble = || line(j % 4) >> (j / 4 * 4) & 15;
+    match codes {
+        Codes::Bytes => line(j),
+        Codes::Nibbles => nibble(),
+        Codes::FiveBits => nibble() | (line(4) >> j & 1) << 4,
+        Codes::SixBits => nibble() | (line(4 + j / 4) >> (j % 4 * 2) & 3) << 4,
+        Codes::Floats(_) => 0,
+    }
+}
+
+/// # Safety
+/// See [`super::super::kernels::LinearFn`].
+pub(super) unsafe fn f32(task: &LinearTask) {
+    // SAFETY: passed on from the caller.
+    unsafe { floats(task, |bytes: [u8; 4]| f32::from_le_bytes(bytes)) }
+}
+
+/// # Safety
+/// See [`super::super::kernels::LinearFn`].
+pub(super) unsafe fn f16(task: &LinearTask) {
+    // SAFETY: passed on from the caller.
+    unsafe { floats(task, |bytes: [u8; 2]| f16::from_le_bytes(bytes).to_f32()) }
+}
+
+/// # Safety
+/// See [`super::super::kernels::LinearFn`].
+pub(super) unsafe fn bf16(task: &LinearTask) {
+    // SAFETY: passed on from the caller.
+    unsafe { floats(task, |bytes: [u8; 2]| bf16::from_le_bytes(bytes).to_f32()) }
+}
+
+/// # Safety
+/// See [`super::super::kernels::LinearFn`].
+unsafe fn floats<const BYTES: usize>(task: &LinearTask, value: impl Fn([u8; BYTES]) -> f32) {
+    for group in task.groups.clone() {
+        let lanes = task.lanes(group);
+        for row in task.rows.clone() {
+            // SAFETY: group and row lie in their matrices; the place is the tile's.
+            let (weights, acts, out) = unsafe {
+                (
+                    std::slice::from_raw_parts(
+                        task.weights
+                            .add(group * task.group_bytes)
+                            .cast::<[[u8; BYTES]; GROUP_ROWS]>(),
+                        task.cols,
+                    ),
+                    std::slice::from_raw_parts(task.floats.add(row * task.cols), task.cols),
+                    std::slice::from_raw_parts_mut(
+                        task.out.add(row * task.width + group * GROUP_ROWS),
+                        lanes,
+                    ),
+                )
+            };
+            let mut sums = [0.0f32; GROUP_ROWS];
+            for (weights, a) in weights.iter().zip(acts) {
+                for (sum, w) in sums.iter_mut().zip(weights) {
+                    *sum += value(*w) * a;
+                }
+            }
+            out.copy_from_slice(&sums[..lanes]);
+        }
+    }
+}
