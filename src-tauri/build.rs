@@ -1,0 +1,80 @@
+//! Declares the commands that the window may be granted, and looks whether its pages are built.
+//!
+//! It runs no tools: a build that fetches and runs other programs on its own surprises people.
+//! It says what to run instead.
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// Every command of `src/commands.rs`. One that is missing here cannot be granted; one that is
+/// missing in `capabilities/main.json` is refused.
+const COMMANDS: &[&str] = &[
+    "add_model",
+    "attach",
+    "bootstrap",
+    "delete_conversation",
+    "forget_model",
+    "load_model",
+    "open_conversation",
+    "open_link",
+    "pick_model",
+    "regenerate",
+    "rename_conversation",
+    "restore_conversation",
+    "save_settings",
+    "send",
+    "stop",
+    "stop_loading",
+];
+
+/// What the pages are built from; xtask looks at the same.
+const SOURCES: [&str; 5] = [
+    "src",
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "vite.config.ts",
+];
+
+fn main() {
+    look_at_the_pages();
+    let manifest = tauri_build::AppManifest::new().commands(COMMANDS);
+    let attributes = tauri_build::Attributes::new().app_manifest(manifest);
+    if let Err(error) = tauri_build::try_build(attributes) {
+        panic!("{error:#}");
+    }
+}
+
+/// Stops the build if the pages are missing, or older than what they are built from.
+fn look_at_the_pages() {
+    let ui = Path::new("../ui");
+    for source in SOURCES {
+        println!("cargo:rerun-if-changed=../ui/{source}");
+    }
+    // A file that is new in the folder must be embedded too.
+    println!("cargo:rerun-if-changed=../ui/dist");
+    let sources = SOURCES
+        .iter()
+        .filter_map(|source| newest(&ui.join(source)))
+        .max();
+    match newest(&ui.join("dist/index.html")) {
+        None => panic!("the window's pages are not built: run cargo xtask run"),
+        Some(built) if Some(built) < sources => {
+            panic!("the window's pages are older than their sources: run cargo xtask run")
+        }
+        Some(_) => {}
+    }
+}
+
+/// The latest change of a file, or of anything in a folder.
+fn newest(path: &Path) -> Option<SystemTime> {
+    let metadata = fs::metadata(path).ok()?;
+    if !metadata.is_dir() {
+        return metadata.modified().ok();
+    }
+    let entries = fs::read_dir(path).ok()?;
+    entries
+        .filter_map(|entry| newest(&entry.ok()?.path()))
+        .max()
+}

@@ -1,0 +1,105 @@
+//! Which of WebKit's and NVIDIA's drawing switches this machine needs.
+//!
+//! On NVIDIA's driver the web view may stay blank or end the program. The cures differ by
+//! display system, and each costs something, so they are applied only where they are needed and
+//! never over a choice that the user made. Where a cure is wrong, `--safe-rendering` is the way
+//! out. Source of the facts: the public threads that other WebKitGTK applications keep on this.
+
+use crate::arguments::Rendering;
+
+/// Draws without the graphics card's buffers: slow, but it works everywhere.
+const DISABLE_DMABUF: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
+/// Keeps drawing on the card and hands finished frames over in shared memory.
+const FORCE_SHM: &str = "WEBKIT_DMABUF_RENDERER_FORCE_SHM";
+/// Without it, NVIDIA's driver on Wayland ends the program with "Error 71 (Protocol error)".
+const NO_EXPLICIT_SYNC: &str = "__NV_DISABLE_EXPLICIT_SYNC";
+
+/// Every switch that this module may set; programs that are started from here go without them.
+pub(crate) const SWITCHES: [&str; 3] = [DISABLE_DMABUF, FORCE_SHM, NO_EXPLICIT_SYNC];
+
+/// What the choice depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine {
+    /// Whether NVIDIA's own kernel driver is loaded.
+    pub(crate) nvidia_driver: bool,
+    /// What draws the windows.
+    pub(crate) display: Display,
+    /// Whether the user set one of the switches.
+    pub(crate) user_has_chosen: bool,
+}
+
+/// What draws the windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Display {
+    /// Wayland.
+    Wayland,
+    /// X11, or nothing that we know.
+    X11,
+}
+
+/// The switch to set, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch {
+    /// The variable; its value is "1".
+    pub(crate) name: &'static str,
+    /// For the log.
+    pub(crate) why: &'static str,
+}
+
+/// Chooses the switch, if one is needed.
+pub(crate) fn choose(machine: Machine, wish: Rendering) -> Option<Switch> {
+    if machine.user_has_chosen {
+        return None;
+    }
+    if wish == Rendering::Safe {
+        return Some(Switch {
+            name: DISABLE_DMABUF,
+            why: "asked for by --safe-rendering",
+        });
+    }
+    if !machine.nvidia_driver {
+        return None;
+    }
+    Some(match machine.display {
+        Display::Wayland => Switch {
+            name: NO_EXPLICIT_SYNC,
+            why: "NVIDIA driver on Wayland",
+        },
+        Display::X11 => Switch {
+            name: FORCE_SHM,
+            why: "NVIDIA driver on X11",
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_follows_driver_display_and_wish() {
+        use Display::{Wayland, X11};
+        use Rendering::{Safe, Usual};
+        // (driver, display, user has chosen, wish) → switch
+        let cases = [
+            (false, X11, false, Usual, None),
+            (false, Wayland, false, Usual, None),
+            (false, X11, false, Safe, Some(DISABLE_DMABUF)),
+            (true, X11, false, Usual, Some(FORCE_SHM)),
+            (true, Wayland, false, Usual, Some(NO_EXPLICIT_SYNC)),
+            (true, Wayland, false, Safe, Some(DISABLE_DMABUF)),
+            (true, X11, true, Usual, None),
+            (true, Wayland, true, Safe, None),
+        ];
+        for (nvidia_driver, display, user_has_chosen, wish, expected) in cases {
+            let machine = Machine {
+                nvidia_driver,
+                display,
+                user_has_chosen,
+            };
+            let found = choose(machine, wish).map(|switch| switch.name);
+            assert_eq!(found, expected, "{machine:?} {wish:?}");
+            assert!(found.is_none_or(|name| SWITCHES.contains(&name)));
+        }
+    }
+}

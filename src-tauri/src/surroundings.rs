@@ -1,0 +1,89 @@
+//! Everything that this program asks of its surroundings: the environment, the clock, the
+//! machine. Nothing below the composition root reads any of it.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this is the place where it is read"
+)]
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::graphics::{self, Display, Machine};
+
+/// There exactly while NVIDIA's own kernel driver is loaded.
+const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
+
+/// A variable that says something; an empty one says nothing.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Milliseconds since 1970; 0 on a machine whose clock stands before that.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What the choice of the drawing switch depends on.
+pub(crate) fn machine() -> Machine {
+    let wayland = variable("WAYLAND_DISPLAY").is_some()
+        && variable("GDK_BACKEND").is_none_or(|backend| backend != "x11");
+    Machine {
+        nvidia_driver: Path::new(NVIDIA_DRIVER).exists(),
+        display: if wayland {
+            Display::Wayland
+        } else {
+            Display::X11
+        },
+        user_has_chosen: graphics::SWITCHES
+            .iter()
+            .any(|switch| env::var_os(switch).is_some()),
+    }
+}
+
+/// Bytes of memory that the machine can give without swapping, where it says so.
+pub(crate) fn free_memory() -> Option<u64> {
+    available_bytes(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// This program's own file.
+pub(crate) fn own_program() -> Option<PathBuf> {
+    env::current_exe().ok()
+}
+
+/// The folder that relative paths on the command line start from.
+pub(crate) fn current_folder() -> PathBuf {
+    env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+}
+
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_memory_is_read_from_the_kernels_own_words() {
+        let cases = [
+            ("MemTotal: 1 kB\nMemAvailable:   2048 kB\n", Some(2_097_152)),
+            ("MemTotal: 1 kB\n", None),
+            ("MemAvailable: many kB", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(available_bytes(text), expected, "{text}");
+        }
+    }
+}

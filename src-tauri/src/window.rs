@@ -1,0 +1,59 @@
+//! The one window: its size, and the doors that it does not have.
+
+use tauri::webview::NewWindowResponse;
+use tauri::{AppHandle, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
+use url::Url;
+
+/// The window's name in the capability file.
+pub(crate) const LABEL: &str = "main";
+
+/// Wide enough for the sidebar and the reading column, small enough for a laptop.
+const SIZE: (f64, f64) = (1120.0, 760.0);
+/// The least at which the pages are laid out.
+const SIZE_MIN: (f64, f64) = (480.0, 400.0);
+
+/// Opens the window.
+///
+/// # Errors
+/// If the system has no display, or no web view.
+pub(crate) fn open(app: &AppHandle) -> tauri::Result<WebviewWindow> {
+    WebviewWindowBuilder::new(app, LABEL, WebviewUrl::default())
+        .title("Candor")
+        .inner_size(SIZE.0, SIZE.1)
+        .min_inner_size(SIZE_MIN.0, SIZE_MIN.1)
+        .on_navigation(is_our_own)
+        .on_new_window(|_, _| NewWindowResponse::Deny)
+        .on_download(|_, _| false)
+        .build()
+}
+
+/// Whether an address is one of the pages inside the program.
+///
+/// A link in a reply must never replace them: what is shown there could then ask for our
+/// commands.
+fn is_our_own(url: &Url) -> bool {
+    url.scheme() == "tauri" && url.host_str() == Some("localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_programs_own_pages_are_shown() {
+        let cases = [
+            ("tauri://localhost/", true),
+            ("tauri://localhost/index.html#x", true),
+            ("tauri://elsewhere/", false),
+            ("https://localhost/", false),
+            ("http://tauri.localhost/", false),
+            ("file:///etc/passwd", false),
+            ("about:blank", false),
+            ("data:text/html,x", false),
+        ];
+        for (address, expected) in cases {
+            let url = Url::parse(address).expect("a valid address");
+            assert_eq!(is_our_own(&url), expected, "{address}");
+        }
+    }
+}
