@@ -1,1 +1,24 @@
-//! Placeholder.
+//! What tests of every crate share: tiny model files made on the spot, and stand-ins.
+//!
+//! [`TinyModel`] writes valid GGUF files with seeded weights, so that no test needs
+//! a download or a large file in the repository; [`damage`] spoils them the way
+//! they are spoiled in the wild.
+//!
+//! This crate is for tests only: nothing that ships depends on it, and it does not
+//! use the model file reader, so that the two can disagree. What needs the engine
+//! stands behind the feature `scripted`, so that the crates below the engine can
+//! use the files without building it.
+//!
+//! Start with [`TinyModel`].
+#![forbid(unsafe_code)]
+
+pub mod damage;
+pub mod gguf;
+mod model;
+mod random;
+mod vocabulary;
+
+pub use damage::Damage;
+pub use model::{CHAT_TEMPLATE, TinyModel};
+pub use random::Random;
+pub use vocabulary::{END_OF_TEXT, TURN_END, TURN_START};

@@ -1,0 +1,171 @@
+//! Writes GGUF files, valid ones and such as a test wants them wrong.
+//!
+//! Written apart from the reader, so that the two can disagree.
+
+/// A metadata value, in the widths that tests need.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// An unsigned 16-bit number.
+    U16(u16),
+    /// An unsigned 32-bit number.
+    U32(u32),
+    /// A signed 32-bit number.
+    I32(i32),
+    /// An unsigned 64-bit number.
+    U64(u64),
+    /// A single-precision number.
+    F32(f32),
+    /// True or false.
+    Bool(bool),
+    /// Text.
+    Text(String),
+    /// A list of texts.
+    Texts(Vec<String>),
+    /// A list of single-precision numbers.
+    Floats(Vec<f32>),
+    /// A list of signed 32-bit numbers.
+    Ints(Vec<i32>),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// A tensor as it goes into a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Its dimensions, outermost first.
+    pub dims: Vec<u64>,
+    /// The number of its storage type.
+    pub type_id: u32,
+    /// Its data.
+    pub bytes: Vec<u8>,
+}
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gguf {
+    /// The version that the header states; 2 and 3 are laid out the same.
+    pub version: u32,
+    /// The alignment of the data. Another one than 32 needs its metadata entry too.
+    pub alignment: usize,
+    /// The entries, in order.
+    pub metadata: Vec<(String, Value)>,
+    /// The tensors, in order.
+    pub tensors: Vec<Tensor>,
+}
+
+/// A file's bytes, and where its parts end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Encoded {
+    /// The whole file.
+    pub bytes: Vec<u8>,
+    /// Where the metadata ends and the tensor table begins.
+    pub metadata_end: usize,
+    /// Where the tensor table ends.
+    pub table_end: usize,
+    /// Where the data begins.
+    pub data_start: usize,
+}
+
+impl Default for Gguf {
+    fn default() -> Self {
+        Self {
+            version: 3,
+            alignment: 32,
+            metadata: Vec::new(),
+            tensors: Vec::new(),
+        }
+    }
+}
+
+impl Gguf {
+    /// The file's bytes.
+    pub fn encode(&self) -> Encoded {
+        let mut out = b"GGUF".to_vec();
+        out.extend(self.version.to_le_bytes());
+        out.extend((self.tensors.len() as u64).to_le_bytes());
+        out.extend((self.metadata.len() as u64).to_le_bytes());
+        for (key, value) in &self.metadata {
+            put_text(&mut out, key);
+            put_value(&mut out, value);
+        }
+        let metadata_end = out.len();
+        let mut offset = 0;
+        for tensor in &self.tensors {
+            put_text(&mut out, &tensor.name);
+            out.extend((tensor.dims.len() as u32).to_le_bytes());
+            for dim in tensor.dims.iter().rev() {
+                out.extend(dim.to_le_bytes());
+            }
+            out.extend(tensor.type_id.to_le_bytes());
+            out.extend((offset as u64).to_le_bytes());
+            offset = (offset + tensor.bytes.len()).next_multiple_of(self.alignment);
+        }
+        let table_end = out.len();
+        pad(&mut out, self.alignment);
+        let data_start = out.len();
+        for tensor in &self.tensors {
+            out.extend(&tensor.bytes);
+            pad(&mut out, self.alignment);
+        }
+        Encoded {
+            bytes: out,
+            metadata_end,
+            table_end,
+            data_start,
+        }
+    }
+}
+
+fn pad(out: &mut Vec<u8>, alignment: usize) {
+    out.resize(out.len().next_multiple_of(alignment), 0);
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend((text.len() as u64).to_le_bytes());
+    out.extend(text.as_bytes());
+}
+
+/// Type number, then value. The numbers are GGUF's.
+fn put_value(out: &mut Vec<u8>, value: &Value) {
+    const TEXT: u32 = 8;
+    const LIST: u32 = 9;
+    let list = |out: &mut Vec<u8>, element: u32, len: usize| {
+        out.extend(LIST.to_le_bytes());
+        out.extend(element.to_le_bytes());
+        out.extend((len as u64).to_le_bytes());
+    };
+    let plain = |out: &mut Vec<u8>, id: u32, bytes: &[u8]| {
+        out.extend(id.to_le_bytes());
+        out.extend(bytes);
+    };
+    match value {
+        Value::U16(n) => plain(out, 2, &n.to_le_bytes()),
+        Value::U32(n) => plain(out, 4, &n.to_le_bytes()),
+        Value::I32(n) => plain(out, 5, &n.to_le_bytes()),
+        Value::F32(n) => plain(out, 6, &n.to_le_bytes()),
+        Value::Bool(b) => plain(out, 7, &[u8::from(*b)]),
+        Value::U64(n) => plain(out, 10, &n.to_le_bytes()),
+        Value::Text(text) => {
+            out.extend(TEXT.to_le_bytes());
+            put_text(out, text);
+        }
+        Value::Texts(texts) => {
+            list(out, TEXT, texts.len());
+            texts.iter().for_each(|text| put_text(out, text));
+        }
+        Value::Floats(numbers) => {
+            list(out, 6, numbers.len());
+            numbers.iter().for_each(|n| out.extend(n.to_le_bytes()));
+        }
+        Value::Ints(numbers) => {
+            list(out, 5, numbers.len());
+            numbers.iter().for_each(|n| out.extend(n.to_le_bytes()));
+        }
+    }
+}
