@@ -1,0 +1,95 @@
+//! The probe in a process of its own.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use candor_backend::Unavailable;
+
+use crate::answer::Answer;
+use crate::driver;
+
+/// The hidden argument by which a program knows that it is the child: it then prints
+/// [`probe_child`] and ends.
+pub const PROBE_ARGUMENT: &str = "--cuda-probe-child";
+
+/// How long the child may take. A healthy driver answers in well under a second, one that wakes a
+/// sleeping card in a few.
+pub const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Most that is read from the child. An answer has a few hundred bytes.
+const ANSWER_BYTES_MAX: u64 = 16 * 1024;
+
+/// How to start the child: the program itself with [`PROBE_ARGUMENT`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeCommand {
+    /// What to start.
+    pub program: PathBuf,
+    /// With which arguments.
+    pub args: Vec<OsString>,
+}
+
+/// Why no NVIDIA card computes. Waits for the child, at most `limit`.
+pub fn probe(command: &ProbeCommand, limit: Duration) -> Unavailable {
+    let child = Command::new(&command.program)
+        .args(&command.args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    match child {
+        Ok(child) => await_answer(child, limit),
+        Err(error) => broken(format!("the check of it could not be started: {error}")),
+    }
+}
+
+/// What the child prints: one line.
+pub fn probe_child() -> String {
+    // An answer holds only strings and numbers, which always become JSON.
+    serde_json::to_string(&driver::look()).unwrap_or_default()
+}
+
+fn await_answer(mut child: Child, limit: Duration) -> Unavailable {
+    let Some(stdout) = child.stdout.take() else {
+        return broken(String::from("the check of it gave no answer"));
+    };
+    let (sender, receiver) = mpsc::channel();
+    // The thread ends with the child, whose end closes the pipe.
+    thread::spawn(move || {
+        let mut text = String::new();
+        let read = stdout.take(ANSWER_BYTES_MAX).read_to_string(&mut text);
+        // Nobody listens any more once the limit has passed.
+        let _ = sender.send(read.map(|_| text));
+    });
+    let answer = receiver.recv_timeout(limit);
+    if answer.is_err() {
+        // A child that has just ended cannot be killed, which is as good.
+        let _ = child.kill();
+    }
+    let status = child.wait();
+    match (answer, status) {
+        (Err(_), _) => broken(format!(
+            "it did not answer within {} seconds",
+            limit.as_secs_f32().ceil()
+        )),
+        (Ok(Ok(text)), Ok(status)) => understand(&text, status),
+        (Ok(Err(error)), _) | (_, Err(error)) => {
+            broken(format!("its answer could not be read: {error}"))
+        }
+    }
+}
+
+fn understand(text: &str, status: ExitStatus) -> Unavailable {
+    match serde_json::from_str::<Answer>(text.trim()) {
+        Ok(answer) => answer.into_reason(),
+        Err(_) => broken(format!("it crashed when it was asked ({status})")),
+    }
+}
+
+fn broken(reason: String) -> Unavailable {
+    Unavailable::DriverBroken { reason }
+}
