@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub starter: Starter,
     /// Replies that are being written now.
     pub turns: Vec<RunningTurn>,
+    /// What the user has to hear once: a damaged file that was kept aside, for instance.
+    pub notices: Vec<String>,
 }
 
 /// What the engine is doing. Sent as the event `status` whenever it changes.
@@ -147,7 +149,7 @@ pub struct OpenModel {
 }
 
 /// A model file that is known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "bindings", derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelEntry {
@@ -400,7 +402,11 @@ pub struct TurnBatch {
 /// One piece of news of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "bindings", derive(TS))]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "kind"
+)]
 pub enum TurnEvent {
     /// It waits behind another reply.
     Waiting,

@@ -1,0 +1,41 @@
+//! What a composition root decides for this crate. Nothing below reads the environment or a clock.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use candor_cuda::ProbeCommand;
+
+use crate::compose::Backends;
+
+/// The time of day and the time that passes.
+#[derive(Clone)]
+pub struct Clock {
+    /// Milliseconds since 1970.
+    pub now_ms: Arc<dyn Fn() -> i64 + Send + Sync>,
+    /// For durations.
+    pub instant: Arc<dyn Fn() -> Instant + Send + Sync>,
+}
+
+/// What a composition root decides.
+#[derive(Clone)]
+pub struct AppConfig {
+    /// Version of the program.
+    pub version: String,
+    /// The clocks.
+    pub clock: Clock,
+    /// Bytes of memory that the machine can still give; none if it does not say.
+    pub free_memory: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
+    /// A seed for a reply whose settings name none.
+    pub fresh_seed: Arc<dyn Fn() -> u32 + Send + Sync>,
+    /// Threads that compute unless the user chose otherwise.
+    pub threads: usize,
+    /// How the driver is asked for; none leaves it alone.
+    pub probe: Option<ProbeCommand>,
+    /// How long the driver may take to answer.
+    pub probe_limit: Duration,
+    /// Files that would be the starter model; the first that is there is it.
+    pub starters: Vec<PathBuf>,
+    /// Makes what computes.
+    pub backends: Backends,
+}

@@ -1,0 +1,174 @@
+//! The store of conversations: one SQLite file, one writer, and a draft per running reply.
+//!
+//! One program at a time has it open. A second one is refused in words instead of sharing: two
+//! programs would each hold replies that the other takes for interrupted. The lock is the
+//! system's own on a file, so that it ends with the process however that ends.
+
+mod draft;
+mod messages;
+mod schema;
+mod summaries;
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::error::Error;
+use crate::paths::AppPaths;
+use crate::wire::Code;
+
+pub(crate) use draft::Draft;
+pub(crate) use messages::{Begun, Closing, StoredMessage};
+
+/// Damage that is looked for at the start is described by its first finding; one is enough.
+const QUICK_CHECK: &str = "PRAGMA quick_check(1)";
+
+/// The open store.
+pub(crate) struct Store {
+    connection: Mutex<Connection>,
+    drafts: draft::Drafts,
+    /// Held as long as the store is open.
+    _lock: File,
+}
+
+/// A store that was opened, and what the user has to hear about it.
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) notice: Option<String>,
+}
+
+impl Store {
+    /// Opens the store, makes one if there is none, and ends what a killed program left open. A
+    /// damaged file is kept under another name, a new one is begun, and the notice says so.
+    pub(crate) fn open(paths: &AppPaths, now_ms: i64) -> Result<Opened, Error> {
+        let lock = prepare(paths)?;
+        let path = paths.database();
+        let (connection, notice) = match connect(&path)? {
+            Connected::Sound(connection) => (connection, None),
+            Connected::Damaged(finding) => {
+                let aside = keep_aside(&path, now_ms)?;
+                let notice = format!(
+                    "The file with your conversations is damaged ({finding}). It was kept as \
+                     {aside}, and a new one was begun.",
+                );
+                match connect(&path)? {
+                    Connected::Sound(connection) => (connection, Some(notice)),
+                    Connected::Damaged(finding) => return Err(unusable(&finding)),
+                }
+            }
+        };
+        let drafts = draft::Drafts::open(paths.drafts_dir()).map_err(folder_error)?;
+        let mut store = Self {
+            connection: Mutex::new(connection),
+            drafts,
+            _lock: lock,
+        };
+        schema::migrate(
+            store
+                .connection
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner),
+        )?;
+        store.close_what_was_interrupted()?;
+        store.purge_deleted()?;
+        Ok(Opened { store, notice })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic inside a transaction rolled it back when it was dropped, so the connection is
+        // sound.
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn prepare(paths: &AppPaths) -> Result<File, Error> {
+    fs::create_dir_all(&paths.data).map_err(folder_error)?;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(paths.lock_file());
+    let lock = lock.map_err(folder_error)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => {
+            let message = "Candor is already open with these conversations. \
+                           Use that window, or another data folder.";
+            Err(Error::new(Code::Busy, message))
+        }
+        Err(TryLockError::Error(error)) => Err(folder_error(error)),
+    }
+}
+
+fn folder_error(source: io::Error) -> Error {
+    let message = format!("The folder for your conversations could not be used: {source}.");
+    Error::new(Code::Storage, message).because(source)
+}
+
+fn unusable(finding: &str) -> Error {
+    let message = format!("A new store of conversations could not be begun: {finding}.");
+    Error::new(Code::Storage, message)
+}
+
+enum Connected {
+    Sound(Connection),
+    Damaged(String),
+}
+
+fn connect(path: &Path) -> Result<Connected, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = Connection::open_with_flags(path, flags)?;
+    match settle(&connection) {
+        Ok(finding) if finding == "ok" => Ok(Connected::Sound(connection)),
+        Ok(finding) => Ok(Connected::Damaged(finding)),
+        Err(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                Ok(Connected::Damaged(error.to_string()))
+            }
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// Sets the connection up and gives the finding of the quick check.
+fn settle(connection: &Connection) -> rusqlite::Result<String> {
+    // The answer is the mode that was reached. A file system without shared memory keeps the old
+    // journal, which is slower and as safe.
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.query_row(QUICK_CHECK, [], |row| row.get(0))
+}
+
+/// Renames the file and its companions and gives the new name.
+fn keep_aside(path: &Path, now_ms: i64) -> Result<String, Error> {
+    let with_end = |end: &str| PathBuf::from(format_os(path, end));
+    let aside = with_end(&format!(".damaged-{now_ms}"));
+    fs::rename(path, &aside).map_err(folder_error)?;
+    for companion in ["-wal", "-shm"] {
+        let from = with_end(companion);
+        if from.exists() {
+            let to = format_os(&aside, companion);
+            fs::rename(from, to).map_err(folder_error)?;
+        }
+    }
+    Ok(aside
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned())
+}
+
+fn format_os(path: &Path, end: &str) -> std::ffi::OsString {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name
+}
+
+#[cfg(test)]
+mod tests;

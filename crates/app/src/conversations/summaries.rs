@@ -1,0 +1,76 @@
+//! The list of conversations: names, order, deletion.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::Store;
+use crate::error::Error;
+use crate::wire::{ConversationId, ConversationSummary};
+
+/// Longest title in characters: more than any sidebar shows.
+const TITLE_CHARS_MAX: usize = 200;
+
+const COLUMNS: &str = "SELECT id, title, updated_ms FROM conversation";
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<ConversationSummary> {
+    Ok(ConversationSummary {
+        id: row.get(0)?,
+        title: row.get(1)?,
+        updated_ms: row.get(2)?,
+    })
+}
+
+impl Store {
+    /// All that are not deleted, newest change first.
+    pub(crate) fn summaries(&self) -> Result<Vec<ConversationSummary>, Error> {
+        let connection = self.connection();
+        let order = "WHERE deleted_ms IS NULL ORDER BY updated_ms DESC, id DESC";
+        let mut statement = connection.prepare_cached(&format!("{COLUMNS} {order}"))?;
+        let rows = statement.query_map([], summary)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// One that is not deleted.
+    pub(crate) fn summary(&self, id: ConversationId) -> Result<ConversationSummary, Error> {
+        let connection = self.connection();
+        let one = "WHERE id = ?1 AND deleted_ms IS NULL";
+        let mut statement = connection.prepare_cached(&format!("{COLUMNS} {one}"))?;
+        let found = statement.query_row([id], summary).optional()?;
+        found.ok_or_else(|| Error::not_found("conversation"))
+    }
+
+    /// Gives a conversation another title. An empty one changes nothing.
+    pub(crate) fn rename(
+        &self,
+        id: ConversationId,
+        title: &str,
+    ) -> Result<ConversationSummary, Error> {
+        let title: String = title.trim().chars().take(TITLE_CHARS_MAX).collect();
+        if !title.is_empty() {
+            let sql = "UPDATE conversation SET title = ?2 WHERE id = ?1 AND deleted_ms IS NULL";
+            self.connection().execute(sql, params![id, title])?;
+        }
+        self.summary(id)
+    }
+
+    /// Takes a conversation out of sight until the next start, when it goes for good.
+    pub(crate) fn delete(&self, id: ConversationId, now_ms: i64) -> Result<(), Error> {
+        let sql = "UPDATE conversation SET deleted_ms = ?2 WHERE id = ?1 AND deleted_ms IS NULL";
+        match self.connection().execute(sql, params![id, now_ms])? {
+            0 => Err(Error::not_found("conversation")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings a deleted one back.
+    pub(crate) fn restore(&self, id: ConversationId) -> Result<ConversationSummary, Error> {
+        let sql = "UPDATE conversation SET deleted_ms = NULL WHERE id = ?1";
+        self.connection().execute(sql, [id])?;
+        self.summary(id)
+    }
+
+    pub(super) fn purge_deleted(&self) -> Result<(), Error> {
+        let sql = "DELETE FROM conversation WHERE deleted_ms IS NOT NULL";
+        self.connection().execute(sql, [])?;
+        Ok(())
+    }
+}

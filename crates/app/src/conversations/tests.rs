@@ -1,0 +1,222 @@
+use std::fs;
+
+use super::*;
+use crate::wire::{MessageState, Role};
+
+const NOW: i64 = 1_000;
+
+struct Kept {
+    dir: tempfile::TempDir,
+}
+
+impl Kept {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn paths(&self) -> AppPaths {
+        AppPaths::below(self.dir.path())
+    }
+
+    fn open(&self) -> Store {
+        let opened = Store::open(&self.paths(), NOW).unwrap();
+        assert_eq!(opened.notice, None);
+        opened.store
+    }
+}
+
+fn close(store: &Store, reply: i64, text: &str) {
+    let state = MessageState::Finished;
+    store
+        .close_reply(
+            reply,
+            &Closing {
+                text,
+                state,
+                record: None,
+                now_ms: NOW + 1,
+            },
+        )
+        .unwrap();
+}
+
+fn texts(store: &Store, conversation: i64) -> Vec<(Role, MessageState, String)> {
+    let branch = store.branch(conversation).unwrap();
+    branch
+        .into_iter()
+        .map(|m| (m.role, m.state, m.text))
+        .collect()
+}
+
+fn question(text: &str) -> (Role, MessageState, String) {
+    (Role::User, MessageState::Finished, String::from(text))
+}
+
+fn reply(state: MessageState, text: &str) -> (Role, MessageState, String) {
+    (Role::Assistant, state, String::from(text))
+}
+
+#[test]
+fn a_conversation_is_there_after_a_restart() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let first = store.ask(None, "Title", "How?", NOW).unwrap();
+    close(&store, first.reply, "So.");
+    let second = store
+        .ask(Some(first.conversation), "", "And?", NOW)
+        .unwrap();
+    close(&store, second.reply, "Thus 🙂.");
+    drop(store);
+
+    let store = kept.open();
+    let want = [
+        question("How?"),
+        reply(MessageState::Finished, "So."),
+        question("And?"),
+        reply(MessageState::Finished, "Thus 🙂."),
+    ];
+    assert_eq!(texts(&store, first.conversation), want);
+    let summaries = store.summaries().unwrap();
+    assert_eq!(summaries.len(), 1);
+    assert_eq!(
+        (summaries[0].title.as_str(), summaries[0].updated_ms),
+        ("Title", NOW + 1)
+    );
+}
+
+#[test]
+fn another_reply_stands_beside_the_first() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let first = store.ask(None, "T", "How?", NOW).unwrap();
+    close(&store, first.reply, "One.");
+    let again = store.ask_again(first.reply, NOW).unwrap();
+    close(&store, again.reply, "Two.");
+    let shown = [question("How?"), reply(MessageState::Finished, "Two.")];
+    assert_eq!(texts(&store, first.conversation), shown);
+    assert_eq!(store.message(first.reply).unwrap().text, "One.");
+    assert!(
+        store.ask_again(first.reply - 1, NOW).is_err(),
+        "a question has no sibling reply"
+    );
+}
+
+#[test]
+fn a_killed_program_leaves_an_interrupted_reply_with_its_text() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let done = store.ask(None, "Done", "A?", NOW).unwrap();
+    close(&store, done.reply, "A.");
+    let begun = store.ask(None, "Open", "B?", NOW).unwrap();
+    let mut draft = store.draft(begun.reply).unwrap();
+    draft.append("So f").unwrap();
+    draft.append("ar").unwrap();
+    assert_eq!(
+        texts(&store, begun.conversation)[1],
+        reply(MessageState::Writing, "So far")
+    );
+
+    // What a kill leaves: the files as they are at this moment.
+    let copy = Kept::new();
+    for name in ["candor.db", "candor.db-wal"] {
+        fs::copy(kept.dir.path().join(name), copy.dir.path().join(name)).unwrap();
+    }
+    fs::create_dir(copy.paths().drafts_dir()).unwrap();
+    let name = format!("{}.txt", begun.reply);
+    let drafts = (kept.paths().drafts_dir(), copy.paths().drafts_dir());
+    fs::copy(drafts.0.join(&name), drafts.1.join(&name)).unwrap();
+
+    let store = copy.open();
+    let want = [question("B?"), reply(MessageState::Interrupted, "So far")];
+    assert_eq!(texts(&store, begun.conversation), want);
+    assert_eq!(
+        texts(&store, done.conversation)[1],
+        reply(MessageState::Finished, "A.")
+    );
+    assert!(!drafts.1.join(&name).exists());
+}
+
+#[test]
+fn deletion_can_be_undone_until_the_next_start() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let begun = store.ask(None, "T", "?", NOW).unwrap();
+    store.delete(begun.conversation, NOW).unwrap();
+    assert!(store.summaries().unwrap().is_empty());
+    assert!(store.branch(begun.conversation).is_err());
+    assert!(store.ask(Some(begun.conversation), "", "?", NOW).is_err());
+    store.restore(begun.conversation).unwrap();
+    assert_eq!(store.branch(begun.conversation).unwrap().len(), 2);
+    store.delete(begun.conversation, NOW).unwrap();
+    drop(store);
+
+    let store = kept.open();
+    assert!(store.restore(begun.conversation).is_err());
+    assert!(
+        store.message(begun.reply).is_err(),
+        "its messages go with it"
+    );
+}
+
+#[test]
+fn a_title_is_trimmed_and_never_empty() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let id = store.ask(None, "T", "?", NOW).unwrap().conversation;
+    assert_eq!(store.rename(id, "  New 🙂 ").unwrap().title, "New 🙂");
+    assert_eq!(store.rename(id, " ").unwrap().title, "New 🙂");
+    assert_eq!(store.rename(id, &"x".repeat(999)).unwrap().title.len(), 200);
+}
+
+#[test]
+fn a_damaged_file_is_kept_aside_and_said() {
+    let kept = Kept::new();
+    let store = kept.open();
+    store.ask(None, "T", &"text ".repeat(20_000), NOW).unwrap();
+    drop(store);
+    let path = kept.paths().database();
+    let sound = fs::read(&path).unwrap();
+    let mut torn = sound.clone();
+    for byte in torn.iter_mut().skip(4_096) {
+        *byte = 0xA5;
+    }
+    for damaged in [
+        torn,
+        b"not a database, but long enough to be read as one".repeat(200),
+    ] {
+        fs::write(&path, &damaged).unwrap();
+        let opened = Store::open(&kept.paths(), NOW).unwrap();
+        let notice = opened.notice.unwrap();
+        assert!(notice.contains("candor.db.damaged-1000"), "{notice}");
+        let aside = kept.dir.path().join("candor.db.damaged-1000");
+        assert_eq!(fs::read(aside).unwrap(), damaged);
+        assert!(opened.store.summaries().unwrap().is_empty());
+        drop(opened.store);
+    }
+}
+
+#[test]
+fn a_newer_store_is_refused_and_left_alone() {
+    let kept = Kept::new();
+    let store = kept.open();
+    store
+        .connection()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    drop(store);
+    let refused = Store::open(&kept.paths(), NOW).err().unwrap();
+    assert!(refused.message.contains("newer version"), "{refused}");
+    assert!(kept.paths().database().exists());
+}
+
+#[test]
+fn a_second_program_is_refused_in_words() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let refused = Store::open(&kept.paths(), NOW).err().unwrap();
+    assert_eq!(refused.code, Code::Busy);
+    drop(store);
+    kept.open();
+}
