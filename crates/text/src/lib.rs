@@ -1,1 +1,31 @@
-//! Placeholder.
+//! Characters to tokens and back: tokenizers, chat templates, streaming text, stop strings.
+//!
+//! Everything here is built from what the model file itself says (its vocabulary, merges, token
+//! types and template) and is pure: no file, clock, thread or environment is touched. Text that a
+//! person typed can never become a control token: a [`Prompt`] carries the byte ranges in which
+//! the tokenizer must not look for any.
+//!
+//! What it deliberately does not do: it reads no model files (`modelfile` does), it downloads no
+//! tokenizers, and it does not split replies into thinking and tool calls.
+//!
+//! Where to start: [`Tokenizer::from_spec`] and [`Tokenizer::encode`]; then [`ChatFormat`], which
+//! turns a conversation into a [`Prompt`], and [`Detokenizer`] and [`StopMatcher`] for the way
+//! back.
+#![forbid(unsafe_code)]
+
+mod controls;
+mod detokenize;
+mod prompt;
+mod stop;
+mod template;
+mod tokenizer;
+
+pub use controls::ControlSpellings;
+pub use detokenize::Detokenizer;
+pub use prompt::Prompt;
+pub use stop::{STOP_BYTES_MAX, STOP_STRINGS_MAX, StopError, StopMatcher, StopStep};
+pub use template::{
+    Builtin, ChatFormat, ChatTemplate, Fallback, Generation, LocalTime, RENDER_BYTES_MAX,
+    RENDER_FUEL, RenderRequest, Rendered, TEMPLATE_BYTES_MAX, TemplateError,
+};
+pub use tokenizer::{Ends, Show, TEXT_BYTES_MAX, Tokenizer, TokenizerError};
