@@ -277,7 +277,7 @@ pub enum ParseError {
 impl ParseError {
     fn advice(&self) -> Option<&'static str> {
         match self {
-            Self::NotAModel { looks_like } => looks_like.advice(),
+            Self::NotAModel { looks_like } => Some(looks_like.advice()),
             Self::Truncated { .. } => Some("download the file again"),
             Self::BigEndian | Self::UnsupportedVersion { found: 0..=1 } => {
                 Some("get a newly converted GGUF file of the model")

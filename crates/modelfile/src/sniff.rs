@@ -76,18 +76,18 @@ impl fmt::Display for LooksLike {
 }
 
 impl LooksLike {
-    pub(crate) fn advice(self) -> Option<&'static str> {
+    pub(crate) fn advice(self) -> &'static str {
         match self {
             Self::Apr | Self::SafeTensors | Self::PyTorch | Self::OldGgml => {
-                Some("get the model as a GGUF file")
+                "get the model as a GGUF file"
             }
-            Self::GitLfsPointer => Some("fetch the real file with `git lfs pull`, or download it"),
+            Self::GitLfsPointer => "fetch the real file with `git lfs pull`, or download it",
             Self::Html | Self::Xml | Self::Json => {
-                Some("the server sent a page instead of the model; download the file again")
+                "the server sent a page instead of the model; download the file again"
             }
-            Self::Zip | Self::Gzip => Some("unpack it and open the .gguf file inside"),
-            Self::Zeros => Some("download the file again"),
-            _ => None,
+            Self::Zip | Self::Gzip => "unpack it and open the .gguf file inside",
+            Self::Zeros => "download the file again",
+            _ => "choose the .gguf file of the model",
         }
     }
 }
