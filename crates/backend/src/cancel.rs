@@ -6,7 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A flag that one side sets and the other polls. Setting it twice, or after the work has ended,
 /// does nothing. Every piece of work that can take long takes one; there is no way to run without.
 #[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken {
+    own: Arc<AtomicBool>,
+    /// Flags that count as this one.
+    also: Option<Arc<[CancelToken]>>,
+}
 
 impl CancelToken {
     /// A token that nobody has cancelled.
@@ -14,19 +18,46 @@ impl CancelToken {
         Self::default()
     }
 
+    /// A token that is cancelled as soon as one of these is, and can be cancelled by itself without
+    /// touching them. For a forward that computes rows of several requests.
+    pub fn any(tokens: impl IntoIterator<Item = CancelToken>) -> Self {
+        Self { own: Arc::default(), also: Some(tokens.into_iter().collect()) }
+    }
+
     /// Asks the work that holds a clone of this token to end.
     pub fn cancel(&self) {
         // Nothing is published along with the flag, so no ordering beyond the flag is needed.
-        self.0.store(true, Ordering::Relaxed);
+        self.own.store(true, Ordering::Relaxed);
     }
 
     /// Whether somebody asked for the end.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.own.load(Ordering::Relaxed)
+            || self.also.as_ref().is_some_and(|also| also.iter().any(Self::is_cancelled))
     }
 
     /// Whether both are the same flag.
     pub fn same_as(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.own, &other.own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_joint_token_hears_each_of_its_parts_and_touches_none() {
+        let parts = [CancelToken::new(), CancelToken::new()];
+        let joint = CancelToken::any(parts.clone());
+        assert!(!joint.is_cancelled());
+        parts[1].cancel();
+        assert!(joint.is_cancelled() && !parts[0].is_cancelled());
+
+        let joint = CancelToken::any([parts[0].clone()]);
+        joint.cancel();
+        joint.cancel();
+        assert!(joint.is_cancelled() && !parts[0].is_cancelled());
+        assert!(!joint.same_as(&parts[0]) && joint.same_as(&joint.clone()));
     }
 }

@@ -1,0 +1,26 @@
+//! What the composition root gives the engine, because libraries do not look for it themselves.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Says what time it is.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// Says how many bytes of memory can be taken now, if that is known.
+pub type AvailableMemory = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// How an engine is set up.
+#[derive(Clone)]
+pub struct EngineConfig {
+    /// The time.
+    pub clock: Clock,
+    /// The memory that a new model may take.
+    pub available_memory: AvailableMemory,
+}
+
+impl fmt::Debug for EngineConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineConfig").finish_non_exhaustive()
+    }
+}

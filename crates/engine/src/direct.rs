@@ -1,0 +1,233 @@
+//! A session in the calling thread, for measurements and for commands that need raw logits.
+//!
+//! The calling thread is this session's engine thread: [`Direct`] is not `Send`, so it cannot
+//! leave it. Replies for people do not come from here. The measurements run the shipped loop
+//! ([`schedule::step`]) with tokens that were chosen beforehand.
+
+use std::time::{Duration, Instant};
+
+use candor_backend::{
+    Backend, Batch, CancelToken, Feed, Outcome, Row, RowOutput, SessionError, SlotId, Step, Want,
+};
+
+use crate::config::Clock;
+use crate::load::{self, Live, LoadFailure, LoadSpec, LoadedModel, ModelId, Watch};
+use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority, RequestError};
+use crate::sampler::Sampling;
+use crate::schedule::{self, CHUNK_TOKENS};
+use crate::sequence::{End, Sequence};
+use crate::{FinishReason, LoadStage};
+
+/// Rows of one forward that give logits: 32 rows of the largest vocabularies take some 20 MB.
+const LOGIT_ROWS_MAX: usize = 32;
+
+/// A loaded model with its session.
+pub struct Direct {
+    live: Live,
+    clock: Clock,
+}
+
+/// Why a direct computation gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectError {
+    /// The tokens cannot be computed by this model.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The session failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A measured reply failed.
+    #[error("{0}")]
+    Failed(String),
+    /// Fewer tokens fit than were to be measured.
+    #[error("the context is too short for this measurement")]
+    ContextFull,
+    /// Somebody stopped it.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// What to measure of decoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeRun {
+    /// Tokens for each sequence.
+    pub tokens: usize,
+    /// Tokens that each sequence has in its context before.
+    pub depth: usize,
+    /// Sequences at once; at most the slots.
+    pub parallel: usize,
+}
+
+impl Direct {
+    /// Loads a model and opens a session here.
+    ///
+    /// # Errors
+    /// [`LoadFailure`].
+    pub fn load(
+        backends: &mut [Box<dyn Backend>],
+        spec: &LoadSpec,
+        clock: Clock,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, LoadFailure> {
+        let started = clock();
+        let elapsed = || clock().saturating_duration_since(started);
+        let mut watch = |stage: LoadStage, done: u64, total: u64| match spec.cancel.is_cancelled() {
+            true => Step::Stop,
+            false => watch(stage, done, total),
+        };
+        let prepared = load::prepare(spec, &mut watch)?;
+        let live = load::place(prepared, ModelId(0), backends, &mut watch, &elapsed)?;
+        Ok(Self { live, clock })
+    }
+
+    /// What was loaded.
+    pub fn model(&self) -> &LoadedModel {
+        &self.live.info
+    }
+
+    /// Forwards all of `ids` and shows the logits of the positions from `first` on, in order.
+    ///
+    /// # Errors
+    /// [`DirectError`]; [`DirectError::Stopped`] if `cancel` said so.
+    pub fn logits(
+        &mut self,
+        ids: &[u32],
+        first: usize,
+        cancel: &CancelToken,
+        show: &mut dyn FnMut(usize, &[f32]),
+    ) -> Result<(), DirectError> {
+        self.request(ids.to_vec(), 1)?;
+        let slot = SlotId(0);
+        self.live.servable.empty_slot(slot)?;
+        let mut start = 0;
+        while start < ids.len() {
+            let most = if start < first {
+                CHUNK_TOKENS.min(first - start)
+            } else {
+                LOGIT_ROWS_MAX
+            };
+            let end = ids.len().min(start + most);
+            let want = if start < first {
+                Want::Nothing
+            } else {
+                Want::Logits
+            };
+            let row = |&token: &u32| Row {
+                slot,
+                feed: Feed::Token(token),
+                want,
+            };
+            let batch = Batch {
+                rows: ids[start..end].iter().map(row).collect(),
+            };
+            let servable = &mut self.live.servable;
+            if servable.forward(&batch, cancel)? == Outcome::Cancelled {
+                return Err(DirectError::Stopped);
+            }
+            servable.committed(slot, &ids[start..end]);
+            for (i, output) in servable.rows().outputs.iter().enumerate() {
+                match output {
+                    RowOutput::Logits(logits) => show(start + i, logits),
+                    RowOutput::Top { .. } => {}
+                }
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// How long reading a prompt of these tokens takes, from an empty context to the first token.
+    ///
+    /// # Errors
+    /// [`DirectError`].
+    pub fn time_prefill(
+        &mut self,
+        ids: &[u32],
+        cancel: &CancelToken,
+    ) -> Result<Duration, DirectError> {
+        for slot in 0..self.live.info.slots {
+            self.live.servable.empty_slot(SlotId(slot))?;
+        }
+        self.time(
+            vec![(ids.to_vec(), vec![ids.first().copied().unwrap_or(0)])],
+            cancel,
+        )
+    }
+
+    /// How long `run.parallel` sequences take to write `run.tokens` tokens each. `token` gives
+    /// the token of a sequence at a place; the ones before `run.depth` are read beforehand.
+    ///
+    /// # Errors
+    /// [`DirectError`].
+    pub fn time_decode(
+        &mut self,
+        run: DecodeRun,
+        token: &dyn Fn(usize, usize) -> u32,
+        cancel: &CancelToken,
+    ) -> Result<Duration, DirectError> {
+        let DecodeRun {
+            tokens,
+            depth,
+            parallel,
+        } = run;
+        let ids = |sequence: usize, from: usize, to: usize| {
+            (from..to)
+                .map(|place| token(sequence, place))
+                .collect::<Vec<_>>()
+        };
+        if depth > 0 {
+            let context = (0..parallel).map(|s| (ids(s, 0, depth), ids(s, depth, depth + 1)));
+            self.time(context.collect(), cancel)?;
+        }
+        // The first token goes on from what the slots hold, so every forward has one row each.
+        let end = depth + 1 + tokens;
+        let replies = (0..parallel).map(|s| (ids(s, 0, depth + 1), ids(s, depth + 1, end)));
+        self.time(replies.collect(), cancel)
+    }
+
+    /// Runs prompts with fixed replies to their ends.
+    fn time(
+        &mut self,
+        runs: Vec<(Vec<u32>, Vec<u32>)>,
+        cancel: &CancelToken,
+    ) -> Result<Duration, DirectError> {
+        let mut sequences = Vec::with_capacity(runs.len());
+        for (prompt, reply) in runs {
+            let mut request = self.request(prompt, reply.len())?;
+            request.cancel = cancel.clone();
+            let tokenizer = self.live.info.tokenizer.clone();
+            sequences.push(Sequence::fixed(request, tokenizer, reply));
+        }
+        let started = (self.clock)();
+        let mut ended: Vec<Sequence> = Vec::with_capacity(sequences.len());
+        while !sequences.is_empty() {
+            ended.extend(schedule::step(&mut self.live.servable, &mut sequences).ended);
+        }
+        let now: Instant = (self.clock)();
+        for sequence in &ended {
+            match &sequence.end {
+                Some(End::Finished(FinishReason::Length)) => {}
+                Some(End::Finished(FinishReason::Cancelled)) => return Err(DirectError::Stopped),
+                Some(End::Failed(_, message)) => return Err(DirectError::Failed(message.clone())),
+                Some(End::Finished(_)) | None => return Err(DirectError::ContextFull),
+            }
+        }
+        Ok(now.saturating_duration_since(started))
+    }
+
+    fn request(
+        &self,
+        prompt: Vec<u32>,
+        max_tokens: usize,
+    ) -> Result<GenerateRequest, RequestError> {
+        let options = GenerateOptions {
+            prompt,
+            sampling: Sampling::greedy(),
+            max_tokens,
+            stop: Vec::new(),
+            ends: EndTokens::Ignore,
+            priority: Priority::Interactive,
+        };
+        GenerateRequest::new(&self.live.info, options, CancelToken::new())
+    }
+}

@@ -1,0 +1,196 @@
+//! What a reply is asked for with. A [`GenerateRequest`] exists only if the model can serve it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use candor_backend::CancelToken;
+use candor_text::{StopError, StopMatcher};
+
+use crate::load::{LoadedModel, ModelId};
+use crate::message::{FinishReason, Stats, TurnCode};
+use crate::sampler::{Sampler, Sampling, SamplingError};
+use crate::turn_log::{TurnLog, TurnWriter};
+
+/// Most tokens of one reply. Its log holds them all; a million of them takes some 64 MB.
+pub const REPLY_TOKENS_MAX: usize = 1 << 20;
+
+/// What to do with a token by which the model ends its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndTokens {
+    /// End the reply, and leave the token out of it.
+    Heed,
+    /// Write on. For measurements.
+    Ignore,
+}
+
+/// Who waits for the reply. The first listed comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// A person.
+    Interactive,
+    /// A program.
+    Background,
+}
+
+/// What a reply is asked for with, before it is checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GenerateOptions {
+    /// The whole context: the conversation as tokens.
+    pub prompt: Vec<u32>,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Most tokens of the reply.
+    pub max_tokens: usize,
+    /// Texts that end the reply and are not shown.
+    pub stop: Vec<String>,
+    /// Whether the model may end its reply.
+    pub ends: EndTokens,
+    /// Who waits.
+    pub priority: Priority,
+}
+
+/// Why a request is none.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RequestError {
+    /// There is nothing to go on from.
+    #[error("the prompt has no tokens")]
+    EmptyPrompt,
+    /// A token that the model does not have.
+    #[error(
+        "token {token} at place {index} of the prompt is outside the vocabulary of {vocabulary}"
+    )]
+    UnknownToken {
+        /// Its place in the prompt.
+        index: usize,
+        /// As given.
+        token: u32,
+        /// Size of the vocabulary.
+        vocabulary: usize,
+    },
+    /// The prompt does not fit.
+    #[error("the prompt has {tokens} tokens; the context holds {ctx_len}")]
+    PromptTooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// Tokens of the context.
+        ctx_len: usize,
+    },
+    /// A limit outside its bounds.
+    #[error("the limit of the reply is {found} tokens; it has to be between 1 and {max}")]
+    MaxTokens {
+        /// As given.
+        found: usize,
+        /// [`REPLY_TOKENS_MAX`].
+        max: usize,
+    },
+    /// A number of the sampling is outside its bounds.
+    #[error(transparent)]
+    Sampling(#[from] SamplingError),
+    /// The stop strings cannot be looked for.
+    #[error(transparent)]
+    Stop(#[from] StopError),
+}
+
+/// A request that was checked against the model that it is for, with the log that it will be
+/// answered in and the flag that stops it.
+#[derive(Debug)]
+pub struct GenerateRequest {
+    pub(crate) model: ModelId,
+    pub(crate) prompt: Vec<u32>,
+    pub(crate) sampler: Sampler,
+    pub(crate) max_tokens: usize,
+    pub(crate) stop: StopMatcher,
+    pub(crate) ends: EndTokens,
+    pub(crate) priority: Priority,
+    pub(crate) cancel: CancelToken,
+    pub(crate) writer: TurnWriter,
+    /// When the engine was given it.
+    pub(crate) asked: Option<Instant>,
+}
+
+impl GenerateRequest {
+    /// Checks everything that can be known before the engine has it.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn new(
+        model: &LoadedModel,
+        options: GenerateOptions,
+        cancel: CancelToken,
+    ) -> Result<Self, RequestError> {
+        let GenerateOptions {
+            prompt,
+            sampling,
+            max_tokens,
+            stop,
+            ends,
+            priority,
+        } = options;
+        if prompt.is_empty() {
+            return Err(RequestError::EmptyPrompt);
+        }
+        let vocabulary = model.vocabulary;
+        if let Some(index) = prompt
+            .iter()
+            .position(|&token| token as usize >= vocabulary)
+        {
+            let token = prompt[index];
+            return Err(RequestError::UnknownToken {
+                index,
+                token,
+                vocabulary,
+            });
+        }
+        if prompt.len() > model.ctx_len {
+            let (tokens, ctx_len) = (prompt.len(), model.ctx_len);
+            return Err(RequestError::PromptTooLong { tokens, ctx_len });
+        }
+        if !(1..=REPLY_TOKENS_MAX).contains(&max_tokens) {
+            return Err(RequestError::MaxTokens {
+                found: max_tokens,
+                max: REPLY_TOKENS_MAX,
+            });
+        }
+        let sampler = Sampler::new(sampling)?;
+        let stop = StopMatcher::new(stop)?;
+        let (_, writer) = TurnLog::new();
+        let model = model.id;
+        let asked = None;
+        Ok(Self {
+            model,
+            prompt,
+            sampler,
+            max_tokens,
+            stop,
+            ends,
+            priority,
+            cancel,
+            writer,
+            asked,
+        })
+    }
+
+    /// Where the answer will stand.
+    pub fn log(&self) -> Arc<TurnLog> {
+        Arc::clone(self.writer.log())
+    }
+
+    /// The flag that stops it.
+    pub fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// Ends a request that was never started.
+    pub(crate) fn fail(self, code: TurnCode) {
+        self.writer.fail(code, code.to_string());
+    }
+
+    /// Ends a request that was stopped before it was started.
+    pub(crate) fn stopped(self) {
+        let stats = Stats {
+            prompt_tokens: self.prompt.len(),
+            ..Stats::default()
+        };
+        self.writer.finish(FinishReason::Cancelled, stats);
+    }
+}

@@ -1,0 +1,254 @@
+//! One step over all sequences: drop the cancelled, admit, batch, submit, collect, choose, emit.
+//!
+//! Pure control flow: no thread, no channel, no clock. Whoever calls [`step`] reads its inbox in
+//! between and keeps the times. A step is one forward: every sequence that writes gives one row,
+//! and those that still read their prompt share one chunk of at most [`CHUNK_TOKENS`].
+//!
+//! Stopping: the flag of every sequence in a batch is read before its forward and goes into it.
+//! A forward that was cancelled committed nothing, so the sequences that were not meant give the
+//! same rows again in the next step, and their replies stay the same.
+
+use candor_backend::{
+    Batch, CancelToken, Feed, Outcome, Row, RowOutput, SessionError, SlotId, Want,
+};
+
+use crate::guard::Servable;
+use crate::message::{FinishReason, TurnCode};
+use crate::prefix;
+use crate::sequence::Sequence;
+
+/// Prompt tokens of one forward. Larger ones no longer fill a processor or a card better; Stop
+/// does not wait for the end of a chunk, so it need not be smaller.
+pub const CHUNK_TOKENS: usize = 512;
+
+/// Tokens between checkpoints of a slot: what a state that cannot be cut anywhere has to compute
+/// again at most.
+const CHECKPOINT_TOKENS: usize = 1_024;
+
+/// What a step came to.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Rows that were committed; 0 if there was no forward, or none that counts.
+    pub committed_rows: usize,
+    /// Sequences that are over, with nothing more to compute. Their logs are still open.
+    pub ended: Vec<Sequence>,
+    /// The session is of no further use, for this reason.
+    pub lost: Option<String>,
+}
+
+/// The rows of one sequence in a batch.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    sequence_idx: usize,
+    slot: SlotId,
+    /// Of the sequence's ids.
+    start: usize,
+    end: usize,
+}
+
+/// Moves all sequences on by at most one forward. Those that end leave `sequences`.
+pub fn step(servable: &mut Servable, sequences: &mut Vec<Sequence>) -> Progress {
+    let mut progress = Progress::default();
+    stop_cancelled(sequences);
+    let done = admit(servable, sequences).and_then(|()| {
+        let spans = spans(servable, sequences);
+        if spans.is_empty() {
+            return Ok(());
+        }
+        let batch = batch(&spans, sequences);
+        let members = spans
+            .iter()
+            .map(|span| sequences[span.sequence_idx].cancel.clone());
+        let cancel = CancelToken::any(members);
+        match servable.forward(&batch, &cancel) {
+            Ok(Outcome::Cancelled) => Ok(()),
+            Ok(Outcome::Done) => {
+                progress.committed_rows = batch.rows.len();
+                take_outputs(servable, sequences, &spans)
+            }
+            Err(SessionError::StateFull { .. } | SessionError::ContextFull { .. }) => {
+                make_room(servable, sequences, &spans)
+            }
+            Err(error) => Err(error),
+        }
+    });
+    if let Err(error) = done {
+        progress.lost = fail_running(sequences, &error);
+    }
+    progress.ended = sequences
+        .extract_if(.., |sequence| !sequence.is_live())
+        .collect();
+    progress
+}
+
+fn stop_cancelled(sequences: &mut [Sequence]) {
+    for sequence in sequences
+        .iter_mut()
+        .filter(|sequence| sequence.cancel.is_cancelled())
+    {
+        sequence.finish(FinishReason::Cancelled);
+    }
+}
+
+/// Gives free slots to those that wait, by priority and then in the order of their arrival.
+fn admit(servable: &mut Servable, sequences: &mut [Sequence]) -> Result<(), SessionError> {
+    let mut waiting: Vec<usize> = (0..sequences.len())
+        .filter(|&i| sequences[i].is_live() && sequences[i].slot.is_none())
+        .collect();
+    waiting.sort_by_key(|&i| sequences[i].priority);
+    for i in waiting {
+        let is_free = |slot: usize| {
+            let held_by = |s: &Sequence| s.is_live() && s.slot == Some(SlotId(slot));
+            !sequences.iter().any(held_by)
+        };
+        let free = servable
+            .slots()
+            .iter()
+            .enumerate()
+            .filter(|(slot, _)| is_free(*slot));
+        let Some(slot_idx) = prefix::choose(free, &sequences[i].ids) else {
+            sequences[i].say_waiting();
+            continue;
+        };
+        let reusable = prefix::reusable(&servable.slots()[slot_idx].tokens, &sequences[i].ids);
+        let cached = servable.take_slot(SlotId(slot_idx), reusable)?;
+        sequences[i].place(SlotId(slot_idx), cached);
+    }
+    Ok(())
+}
+
+/// Who computes what in this step.
+fn spans(servable: &Servable, sequences: &[Sequence]) -> Vec<Span> {
+    let placed = sequences
+        .iter()
+        .enumerate()
+        .filter(|(_, sequence)| sequence.is_live());
+    let open = placed.filter_map(|(sequence_idx, sequence)| {
+        let slot = sequence.slot?;
+        Some(Span {
+            sequence_idx,
+            slot,
+            start: servable.held(slot),
+            end: sequence.ids.len(),
+        })
+    });
+    let (mut spans, mut prefill): (Vec<Span>, Vec<Span>) =
+        open.partition(|span| sequences[span.sequence_idx].generated() > 0);
+    prefill.sort_by_key(|span| sequences[span.sequence_idx].priority);
+    let mut left = CHUNK_TOKENS;
+    for mut span in prefill {
+        span.end = span.end.min(span.start + left);
+        left -= span.end - span.start;
+        if span.start < span.end {
+            spans.push(span);
+        }
+    }
+    spans
+}
+
+fn batch(spans: &[Span], sequences: &[Sequence]) -> Batch {
+    let mut rows = Vec::with_capacity(spans.iter().map(|span| span.end - span.start).sum());
+    for span in spans {
+        let ids = &sequences[span.sequence_idx].ids;
+        for (i, &token) in (span.start..).zip(&ids[span.start..span.end]) {
+            let want = if i + 1 == ids.len() {
+                Want::Logits
+            } else {
+                Want::Nothing
+            };
+            rows.push(Row {
+                slot: span.slot,
+                feed: Feed::Token(token),
+                want,
+            });
+        }
+    }
+    Batch { rows }
+}
+
+/// Notes what was committed, then lets every sequence whose end was reached choose a token.
+fn take_outputs(
+    servable: &mut Servable,
+    sequences: &mut [Sequence],
+    spans: &[Span],
+) -> Result<(), SessionError> {
+    let ctx_len = servable.session().ctx_len();
+    let mut outputs = 0;
+    for span in spans {
+        let sequence = &mut sequences[span.sequence_idx];
+        let was_prompt = sequence.generated() == 0;
+        servable.committed(span.slot, &sequence.ids[span.start..span.end]);
+        let complete = span.end == sequence.ids.len();
+        if was_prompt {
+            sequence.say_prefill(span.end);
+        }
+        let crossed = span.start / CHECKPOINT_TOKENS != span.end / CHECKPOINT_TOKENS;
+        if crossed || (was_prompt && complete) {
+            servable.checkpoint(span.slot)?;
+        }
+        if !complete {
+            continue;
+        }
+        match servable.rows().outputs.get_mut(outputs) {
+            Some(RowOutput::Logits(logits)) => match sequence.choose(logits) {
+                Ok(token) => sequence.accept(token, ctx_len),
+                Err(error) => {
+                    sequence.fail(TurnCode::NotFinite, error.to_string());
+                    // The next turn must not go on from a state that led here.
+                    servable.empty_slot(span.slot)?;
+                }
+            },
+            Some(RowOutput::Top { .. }) | None => {
+                let message = String::from("the session left out logits that were asked for");
+                sequence.fail(TurnCode::Internal, message);
+            }
+        }
+        outputs += 1;
+    }
+    Ok(())
+}
+
+/// The pool that all slots share is used up: what no sequence needs is dropped, and if there is
+/// nothing of the kind, the sequence that came last ends.
+fn make_room(
+    servable: &mut Servable,
+    sequences: &mut [Sequence],
+    spans: &[Span],
+) -> Result<(), SessionError> {
+    let mut freed = false;
+    for slot in (0..servable.slots().len()).map(SlotId) {
+        if !sequences
+            .iter()
+            .any(|s| s.is_live() && s.slot == Some(slot))
+        {
+            freed |= servable.empty_slot(slot)?;
+        }
+    }
+    if !freed && let Some(last) = spans.iter().map(|span| span.sequence_idx).max() {
+        sequences[last].finish(FinishReason::ContextFull);
+    }
+    Ok(())
+}
+
+/// A forward that failed may be the fault of any of its rows, so all that hold a slot fail. Says
+/// why if the session is of no further use.
+fn fail_running(sequences: &mut [Sequence], error: &SessionError) -> Option<String> {
+    let code = match error {
+        SessionError::NotFinite { .. } => TurnCode::NotFinite,
+        SessionError::DeviceLost { .. } => TurnCode::DeviceLost,
+        _ => TurnCode::Internal,
+    };
+    for sequence in sequences
+        .iter_mut()
+        .filter(|sequence| sequence.slot.is_some())
+    {
+        sequence.fail(code, error.to_string());
+    }
+    match error {
+        SessionError::DeviceLost { reason } => Some(reason.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! One reply in the making: ids, phase, and the way from a token to text.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use candor_backend::{CancelToken, SlotId};
+use candor_text::{Detokenizer, Show, StopMatcher, Tokenizer};
+
+use crate::message::{FinishReason, Stats, TurnCode};
+use crate::request::{EndTokens, GenerateRequest, Priority};
+use crate::sampler::{NotFinite, Sampler};
+use crate::turn_log::{TurnState, TurnWriter};
+
+/// One reply in the making. Made of a [`GenerateRequest`], moved on by
+/// [`step`](crate::schedule::step).
+#[derive(Debug)]
+pub struct Sequence {
+    /// The prompt, then what was written. The last may not be computed yet.
+    pub(crate) ids: Vec<u32>,
+    prompt_len: usize,
+    max_tokens: usize,
+    pub(crate) cancel: CancelToken,
+    pub(crate) priority: Priority,
+    /// None while it waits for a slot.
+    pub(crate) slot: Option<SlotId>,
+    /// Tokens that the slot held already.
+    cached: usize,
+    /// Set when it is over; nothing is computed for it then.
+    pub(crate) end: Option<End>,
+    chooser: Chooser,
+    text: Text,
+    /// Not looked at here: the schedule knows no clock.
+    pub(crate) times: Times,
+}
+
+/// How a sequence ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Well, or stopped.
+    Finished(FinishReason),
+    /// With an error.
+    Failed(TurnCode, String),
+}
+
+/// Where the next token comes from.
+#[derive(Debug)]
+enum Chooser {
+    Sampler(Box<Sampler>),
+    /// Given beforehand: measurements run the shipped loop without choosing.
+    Fixed(Vec<u32>),
+}
+
+/// From tokens to the log.
+#[derive(Debug)]
+struct Text {
+    tokenizer: Arc<Tokenizer>,
+    detokenizer: Detokenizer,
+    stop: StopMatcher,
+    ends: EndTokens,
+    writer: TurnWriter,
+    /// Whether "waiting" was said.
+    said_waiting: bool,
+}
+
+/// When things happened; kept by whoever has a clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) asked: Option<Instant>,
+    pub(crate) started: Option<Instant>,
+    pub(crate) first: Option<Instant>,
+}
+
+impl Sequence {
+    /// A sequence that waits for a slot.
+    pub fn new(request: GenerateRequest, tokenizer: Arc<Tokenizer>) -> Self {
+        let chooser = Chooser::Sampler(Box::new(request.sampler));
+        let text = Text {
+            tokenizer,
+            detokenizer: Detokenizer::new(),
+            stop: request.stop,
+            ends: request.ends,
+            writer: request.writer,
+            said_waiting: false,
+        };
+        Self {
+            prompt_len: request.prompt.len(),
+            ids: request.prompt,
+            max_tokens: request.max_tokens,
+            cancel: request.cancel,
+            priority: request.priority,
+            slot: None,
+            cached: 0,
+            end: None,
+            chooser,
+            text,
+            times: Times::default(),
+        }
+    }
+
+    /// A sequence that writes these tokens whatever the model says.
+    pub(crate) fn fixed(
+        request: GenerateRequest,
+        tokenizer: Arc<Tokenizer>,
+        reply: Vec<u32>,
+    ) -> Self {
+        let mut sequence = Self::new(request, tokenizer);
+        sequence.max_tokens = reply.len();
+        sequence.chooser = Chooser::Fixed(reply);
+        sequence
+    }
+
+    /// Tokens written so far.
+    pub fn generated(&self) -> usize {
+        self.ids.len() - self.prompt_len
+    }
+
+    /// Also stops when `cancel` does.
+    pub(crate) fn also_stopped_by(&mut self, cancel: &CancelToken) {
+        self.cancel = CancelToken::any([self.cancel.clone(), cancel.clone()]);
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.end.is_none()
+    }
+
+    pub(crate) fn finish(&mut self, reason: FinishReason) {
+        self.end.get_or_insert(End::Finished(reason));
+    }
+
+    pub(crate) fn fail(&mut self, code: TurnCode, message: String) {
+        self.end.get_or_insert(End::Failed(code, message));
+    }
+
+    pub(crate) fn place(&mut self, slot: SlotId, cached: usize) {
+        self.slot = Some(slot);
+        self.cached = cached;
+        self.say_prefill(cached);
+    }
+
+    pub(crate) fn say_waiting(&mut self) {
+        if !std::mem::replace(&mut self.text.said_waiting, true) {
+            self.text.writer.state(TurnState::Waiting);
+        }
+    }
+
+    pub(crate) fn say_prefill(&mut self, done: usize) {
+        let state = TurnState::Prefill {
+            done,
+            total: self.prompt_len,
+        };
+        self.text.writer.state(state);
+    }
+
+    /// Chooses the token after the present last one.
+    pub(crate) fn choose(&mut self, logits: &mut [f32]) -> Result<u32, NotFinite> {
+        let draw = self.generated();
+        match &mut self.chooser {
+            Chooser::Sampler(sampler) => sampler.next(logits, &self.ids, draw as u64),
+            Chooser::Fixed(reply) => Ok(reply[draw]),
+        }
+    }
+
+    /// Takes a chosen token into the reply, and notes the end if this is it.
+    pub(crate) fn accept(&mut self, token: u32, ctx_len: usize) {
+        if self.text.ends == EndTokens::Heed && self.text.tokenizer.is_end(token) {
+            return self.finish(FinishReason::Stop);
+        }
+        if self.generated() == 0 {
+            self.text.writer.state(TurnState::Decode);
+        }
+        self.ids.push(token);
+        if self.text.write(token) {
+            self.finish(FinishReason::StopString);
+        } else if self.generated() >= self.max_tokens {
+            self.finish(FinishReason::Length);
+        } else if self.ids.len() > ctx_len {
+            self.finish(FinishReason::ContextFull);
+        }
+    }
+
+    /// Notes the times that a step took from `before` to `after`.
+    pub(crate) fn observe(&mut self, before: Instant, after: Instant) {
+        if self.slot.is_some() {
+            self.times.started.get_or_insert(before);
+        }
+        if self.generated() > 0 {
+            self.times.first.get_or_insert(after);
+        }
+    }
+
+    /// Writes the terminal event. A sequence that was not at its end failed, as `otherwise` says.
+    pub(crate) fn close(mut self, now: Instant, otherwise: impl FnOnce() -> (TurnCode, String)) {
+        let stats = self.stats(now);
+        self.text.flush();
+        let failed = || {
+            let (code, message) = otherwise();
+            End::Failed(code, message)
+        };
+        match self.end.take().unwrap_or_else(failed) {
+            End::Finished(reason) => self.text.writer.finish(reason, stats),
+            End::Failed(code, message) => self.text.writer.fail(code, message),
+        }
+    }
+
+    fn stats(&self, now: Instant) -> Stats {
+        let Times {
+            asked,
+            started,
+            first,
+        } = self.times;
+        let ms = |from: Option<Instant>, to: Option<Instant>| match (from, to) {
+            (Some(from), Some(to)) => to.saturating_duration_since(from),
+            _ => Duration::ZERO,
+        };
+        let in_ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        Stats {
+            prompt_tokens: self.prompt_len,
+            cached_tokens: self.cached,
+            prefill_ms: in_ms(ms(started, first.or(Some(now)))),
+            generated_tokens: self.generated(),
+            decode_ms: in_ms(ms(first, Some(now))),
+            time_to_first_token_ms: in_ms(ms(asked, first)),
+        }
+    }
+}
+
+impl Text {
+    /// Writes a token and says whether it completed a stop string.
+    fn write(&mut self, token: u32) -> bool {
+        let piece = self.tokenizer.piece(token, Show::Text);
+        let step = self.stop.push(self.detokenizer.push(piece));
+        self.writer.token(token, step.text);
+        step.matched.is_some()
+    }
+
+    /// Writes what was held back: half a character becomes one replacement sign.
+    fn flush(&mut self) {
+        let step = self.stop.push(self.detokenizer.finish());
+        let mut text = step.text;
+        text.push_str(&self.stop.finish());
+        self.writer.tail(text);
+    }
+}
