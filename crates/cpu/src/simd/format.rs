@@ -35,8 +35,6 @@ pub(crate) enum Codes {
     FiveBits,
     SixBits,
     Bytes,
-    /// No codes: numbers of so many bytes.
-    Floats(usize),
 }
 
 /// How the header of a unit scales the codes of a block.
@@ -52,58 +50,42 @@ pub(crate) enum Scales {
     /// 16 half floats d and 32 unused bytes; each half block 16 signed bytes s.
     /// value = (d * s) * (code - offset)
     Halves,
-    /// None: floats.
-    None,
 }
 
 /// The interleaved form of a storage type.
 pub(crate) struct Format {
     /// Of the file.
     pub(super) quant: &'static QuantType,
-    pub(super) codes: Codes,
-    pub(super) scales: Scales,
-    /// Blocks of a unit.
-    pub(super) unit_blocks: usize,
-    /// What was added to the codes to make them unsigned.
-    pub(super) offset: i32,
+    /// Elements of a unit.
+    unit_elems: usize,
+    unit_bytes: usize,
     /// Interleaves one row of the file into its lane of a zeroed group.
     pub(super) pack: PackFn,
 }
 
 impl Format {
-    /// Bytes of the scales in front of a unit.
-    pub(super) const fn header_bytes(&self) -> usize {
-        match self.scales {
-            Scales::Step => 32 * self.unit_blocks,
-            Scales::StepBase => 64 * self.unit_blocks,
-            Scales::SixBit => 64 + 2 * 16 * self.unit_blocks,
-            Scales::Halves => 64 + 2 * 16 * self.unit_blocks,
-            Scales::None => 0,
-        }
-    }
-
-    /// Bytes of the codes of a block.
-    pub(super) const fn block_bytes(&self) -> usize {
-        match self.codes {
-            Codes::Nibbles => 4 * LINE_BYTES,
-            Codes::FiveBits => 5 * LINE_BYTES,
-            Codes::SixBits => 6 * LINE_BYTES,
-            Codes::Bytes => 8 * LINE_BYTES,
-            Codes::Floats(bytes) => BLOCK * GROUP_ROWS * bytes,
-        }
-    }
-
-    /// Bytes of a unit.
-    pub(super) const fn unit_bytes(&self) -> usize {
-        self.header_bytes() + self.unit_blocks * self.block_bytes()
-    }
-
     /// Bytes of a group of rows of `cols` elements.
     pub(crate) fn group_bytes(&self, cols: usize) -> usize {
-        match self.codes {
-            Codes::Floats(bytes) => (cols * GROUP_ROWS * bytes).next_multiple_of(LINE_BYTES),
-            _ => (cols / BLOCK).div_ceil(self.unit_blocks) * self.unit_bytes(),
-        }
+        (cols.div_ceil(self.unit_elems) * self.unit_bytes).next_multiple_of(LINE_BYTES)
+    }
+}
+
+/// Bytes of the scales in front of a unit.
+pub(super) const fn header_bytes(scales: Scales, unit_blocks: usize) -> usize {
+    match scales {
+        Scales::Step => 32 * unit_blocks,
+        Scales::StepBase => 64 * unit_blocks,
+        Scales::SixBit | Scales::Halves => 64 + 2 * 16 * unit_blocks,
+    }
+}
+
+/// Bytes of the codes of a block.
+pub(super) const fn block_bytes(codes: Codes) -> usize {
+    match codes {
+        Codes::Nibbles => 4 * LINE_BYTES,
+        Codes::FiveBits => 5 * LINE_BYTES,
+        Codes::SixBits => 6 * LINE_BYTES,
+        Codes::Bytes => 8 * LINE_BYTES,
     }
 }
 
@@ -130,10 +112,8 @@ pub(crate) fn format_idx(quant: &QuantType) -> Option<usize> {
 const fn floats<const BYTES: usize>(quant: &'static QuantType) -> Format {
     Format {
         quant,
-        codes: Codes::Floats(BYTES),
-        scales: Scales::None,
-        unit_blocks: 1,
-        offset: 0,
+        unit_elems: 1,
+        unit_bytes: GROUP_ROWS * BYTES,
         pack: pack_floats::<BYTES>,
     }
 }
@@ -141,10 +121,8 @@ const fn floats<const BYTES: usize>(quant: &'static QuantType) -> Format {
 const fn integers<B: Interleave>(quant: &'static QuantType) -> Format {
     Format {
         quant,
-        codes: B::CODES,
-        scales: B::SCALES,
-        unit_blocks: B::UNIT_BLOCKS,
-        offset: B::OFFSET as i32,
+        unit_elems: B::UNIT_BLOCKS * BLOCK,
+        unit_bytes: B::UNIT_BYTES,
         pack: pack_units::<B>,
     }
 }

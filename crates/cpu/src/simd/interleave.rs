@@ -5,10 +5,10 @@ use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
 use candor_quant::{Half, IntegerBlock};
 
 use super::buffer::LINE_BYTES;
-use super::format::{BLOCK, Codes, Format, GROUP_ROWS, Scales};
+use super::format::{BLOCK, Codes, GROUP_ROWS, Scales, block_bytes, header_bytes};
 
 /// Interleaves one row of the file into a lane of a zeroed group.
-pub(super) type PackFn = fn(&Format, row: &[u8], group: &mut [u8], lane: usize);
+pub(super) type PackFn = fn(row: &[u8], group: &mut [u8], lane: usize);
 
 /// A block of a file that can be interleaved.
 pub(super) trait Interleave: IntegerBlock {
@@ -18,6 +18,12 @@ pub(super) trait Interleave: IntegerBlock {
     const UNIT_BLOCKS: usize;
     /// What makes the codes unsigned.
     const OFFSET: u8;
+    /// Bytes of the scales in front of a unit.
+    const HEADER_BYTES: usize = header_bytes(Self::SCALES, Self::UNIT_BLOCKS);
+    /// Bytes of the codes of a block.
+    const BLOCK_BYTES: usize = block_bytes(Self::CODES);
+    /// Bytes of a unit.
+    const UNIT_BYTES: usize = Self::HEADER_BYTES + Self::UNIT_BLOCKS * Self::BLOCK_BYTES;
 
     /// The signed codes of one sub-block of 32.
     fn codes(&self, sub_block_idx: usize) -> [i8; BLOCK];
@@ -29,7 +35,6 @@ pub(super) trait Interleave: IntegerBlock {
 
 /// [`PackFn`] of the float types.
 pub(super) fn pack_floats<const BYTES: usize>(
-    _: &Format,
     row: &[u8],
     group: &mut [u8],
     lane: usize,
@@ -42,21 +47,20 @@ pub(super) fn pack_floats<const BYTES: usize>(
 
 /// [`PackFn`] of the types of small integers.
 pub(super) fn pack_units<B: Interleave>(
-    format: &Format,
     row: &[u8],
     group: &mut [u8],
     lane: usize,
 ) {
     let blocks: &[B] = bytemuck::cast_slice(row);
     let sub_blocks = B::ELEMS / BLOCK;
-    let units = group.chunks_exact_mut(format.unit_bytes());
+    let units = group.chunks_exact_mut(B::UNIT_BYTES);
     for (blocks, unit) in blocks.chunks(B::UNIT_BLOCKS / sub_blocks).zip(units) {
-        let (header, codes) = unit.split_at_mut(format.header_bytes());
+        let (header, codes) = unit.split_at_mut(B::HEADER_BYTES);
         for (block_idx, block) in blocks.iter().enumerate() {
             block.scales(header, block_idx * sub_blocks, lane);
             for s in 0..sub_blocks {
-                let place = (block_idx * sub_blocks + s) * format.block_bytes();
-                let place = &mut codes[place..][..format.block_bytes()];
+                let place = (block_idx * sub_blocks + s) * B::BLOCK_BYTES;
+                let place = &mut codes[place..][..B::BLOCK_BYTES];
                 write_codes::<B>(&block.codes(s), place, lane);
             }
         }
@@ -96,7 +100,7 @@ fn write_codes<B: Interleave>(codes: &[i8; BLOCK], place: &mut [u8], lane: usize
                 dword(4 + half, std::array::from_fn(high));
             }
         }
-        Codes::Nibbles | Codes::Bytes | Codes::Floats(_) => {}
+        Codes::Nibbles | Codes::Bytes => {}
     }
 }
 

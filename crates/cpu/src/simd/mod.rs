@@ -8,8 +8,11 @@
 //! [`format`](self::format) for the linear kernels and [`attention`] for attention.
 
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod buffer;
 mod check;
+pub(crate) mod exact;
 mod format;
 mod interleave;
 mod kernels;

@@ -138,7 +138,7 @@ impl Part<'_> {
         let file_rows = tensor[self.file_range()].chunks_exact(row_bytes);
         for (i, row) in file_rows.enumerate() {
             let group = &mut self.bytes[i / GROUP_ROWS * self.group_bytes..][..self.group_bytes];
-            (self.format.pack)(self.format, row, group, i % GROUP_ROWS);
+            (self.format.pack)(row, group, i % GROUP_ROWS);
         }
     }
 

@@ -2,7 +2,8 @@
 
 use half::{bf16, f16};
 
-use super::super::format::{BLOCK, Codes, FORMATS, Format, GROUP_ROWS, Scales};
+use super::super::format::{BLOCK, Codes, GROUP_ROWS, Scales};
+use super::super::interleave::Interleave;
 use super::super::kernels::LinearTask;
 
 /// Activation rows for which the weights are unpacked once.
@@ -25,8 +26,7 @@ struct Block {
 
 /// # Safety
 /// See [`super::super::kernels::LinearFn`].
-pub(super) unsafe fn integers<const FORMAT: usize>(task: &LinearTask) {
-    let format = &FORMATS[FORMAT];
+pub(super) unsafe fn integers<B: Interleave>(task: &LinearTask) {
     for group in task.groups.clone() {
         // SAFETY: the group lies in the matrix, which outlives the task.
         let weights = unsafe {
@@ -36,7 +36,7 @@ pub(super) unsafe fn integers<const FORMAT: usize>(task: &LinearTask) {
         while first < task.rows.end {
             let count = (task.rows.end - first).min(ROWS);
             // SAFETY: passed on from the caller.
-            unsafe { group_rows(task, format, weights, group, first..first + count) };
+            unsafe { group_rows::<B>(task, weights, group, first..first + count) };
             first += count;
         }
     }
@@ -44,18 +44,17 @@ pub(super) unsafe fn integers<const FORMAT: usize>(task: &LinearTask) {
 
 /// # Safety
 /// See [`super::super::kernels::LinearFn`].
-unsafe fn group_rows(
+unsafe fn group_rows<B: Interleave>(
     task: &LinearTask,
-    format: &Format,
     weights: &[u8],
     group: usize,
     rows: std::ops::Range<usize>,
 ) {
     let mut sums = [[0.0f32; GROUP_ROWS]; ROWS];
     for block_idx in 0..task.cols / BLOCK {
-        let unit_idx = block_idx / format.unit_blocks;
-        let unit = &weights[unit_idx * format.unit_bytes()..][..format.unit_bytes()];
-        let block = unpack(format, unit, block_idx % format.unit_blocks);
+        let unit_idx = block_idx / B::UNIT_BLOCKS;
+        let unit = &weights[unit_idx * B::UNIT_BYTES..][..B::UNIT_BYTES];
+        let block = unpack::<B>(unit, block_idx % B::UNIT_BLOCKS);
         for (row, sums) in rows.clone().zip(&mut sums) {
             let panel = &task.panel;
             // SAFETY: the panel holds the task's rows and columns.
@@ -75,7 +74,7 @@ unsafe fn group_rows(
                         .add(row * panel.scales_stride + block_idx),
                 )
             };
-            let products = neg_sums.map(|s| s * format.offset);
+            let products = neg_sums.map(|s| s * i32::from(B::OFFSET));
             let products = multiply(&block, codes, products);
             for (lane, sum) in sums.iter_mut().enumerate() {
                 *sum += products[lane] as f32 * (block.step[lane] * scale);
@@ -110,7 +109,7 @@ fn multiply(block: &Block, acts: &[[i8; 4]; DWORDS], start: [i32; 2]) -> [i32; G
 }
 
 /// Takes a block of a unit apart; see [`super::super::format`].
-fn unpack(format: &Format, unit: &[u8], block_idx: usize) -> Block {
+fn unpack<B: Interleave>(unit: &[u8], block_idx: usize) -> Block {
     let half = |at: usize, lane: usize| {
         f16::from_le_bytes([unit[at + 2 * lane], unit[at + 2 * lane + 1]]).to_f32()
     };
@@ -120,9 +119,9 @@ fn unpack(format: &Format, unit: &[u8], block_idx: usize) -> Block {
         step: [0.0; GROUP_ROWS],
         base: [0.0; GROUP_ROWS],
     };
-    let units = format.unit_blocks;
+    let units = B::UNIT_BLOCKS;
     for lane in 0..GROUP_ROWS {
-        match format.scales {
+        match B::SCALES {
             Scales::Step => block.step[lane] = half(block_idx * 32, lane),
             Scales::StepBase => {
                 block.step[lane] = half(block_idx * 64, lane);
@@ -144,14 +143,13 @@ fn unpack(format: &Format, unit: &[u8], block_idx: usize) -> Block {
                     factors[lane] = i32::from(byte(2 * block_idx + h));
                 }
             }
-            Scales::None => {}
         }
     }
-    let codes = &unit[format.header_bytes() + block_idx * format.block_bytes()..];
+    let codes = &unit[B::HEADER_BYTES + block_idx * B::BLOCK_BYTES..];
     for (j, dword) in block.codes.iter_mut().enumerate() {
         for (lane, bytes) in dword.iter_mut().enumerate() {
             for (b, code) in bytes.iter_mut().enumerate() {
-                *code = unpack_code(format.codes, codes, j, lane * 4 + b);
+                *code = unpack_code(B::CODES, codes, j, lane * 4 + b);
             }
         }
     }
@@ -167,7 +165,6 @@ fn unpack_code(codes: Codes, block: &[u8], j: usize, at: usize) -> u8 {
         Codes::Nibbles => nibble(),
         Codes::FiveBits => nibble() | (line(4) >> j & 1) << 4,
         Codes::SixBits => nibble() | (line(4 + j / 4) >> (j % 4 * 2) & 3) << 4,
-        Codes::Floats(_) => 0,
     }
 }
 

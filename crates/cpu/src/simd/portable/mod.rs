@@ -4,6 +4,8 @@ mod attention;
 mod linear;
 mod ops;
 
+use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
+
 use super::kernels::{Isa, Kernels};
 
 pub(super) static KERNELS: Kernels = Kernels {
@@ -13,14 +15,14 @@ pub(super) static KERNELS: Kernels = Kernels {
         linear::f32,
         linear::f16,
         linear::bf16,
-        linear::integers::<3>,
-        linear::integers::<4>,
-        linear::integers::<5>,
-        linear::integers::<6>,
-        linear::integers::<7>,
-        linear::integers::<8>,
-        linear::integers::<9>,
-        linear::integers::<10>,
+        linear::integers::<q4_0::Q4_0>,
+        linear::integers::<q4_1::Q4_1>,
+        linear::integers::<q5_0::Q5_0>,
+        linear::integers::<q5_1::Q5_1>,
+        linear::integers::<q8_0::Q8_0>,
+        linear::integers::<q4_k::Q4K>,
+        linear::integers::<q5_k::Q5K>,
+        linear::integers::<q6_k::Q6K>,
     ],
     quantize: ops::quantize,
     rms_norm: ops::rms_norm,
