@@ -1,8 +1,8 @@
 //! The window of Candor: a thin shell around `candor-app`.
 //!
 //! It turns the window's calls into calls of the app, and the app's news into messages to the
-//! window. It decides nothing about models or conversations, and nothing else in the workspace
-//! knows Tauri. As a composition root it reads the command line, the environment and the clock.
+//! window. It deliberately does not decide anything about models or conversations, and nothing else
+//! in the workspace knows Tauri. As a composition root it reads the command line, the environment and the clock.
 //! Start reading at `commands.rs`.
 
 #![deny(unsafe_code)]

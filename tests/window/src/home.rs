@@ -1,0 +1,79 @@
+//! A home for one test: nothing of the user's is read or written.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+/// A folder of its own for conversations, settings and files, that outlives the windows opened
+/// in it.
+pub struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn new() -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("candor-window-").tempdir();
+        Ok(Self {
+            folder: folder.context("a temporary folder")?,
+        })
+    }
+
+    /// Where the program keeps its things.
+    pub fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+
+    /// A file or folder in it.
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// From now on, the file dialog answers with this file.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    pub fn answer_the_dialog_with(&self, path: &Path) -> Result<()> {
+        Ok(fs::write(
+            self.dialog_answer(),
+            path.as_os_str().as_bytes(),
+        )?)
+    }
+
+    /// From now on, the file dialog is cancelled.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    pub fn cancel_the_dialog(&self) -> Result<()> {
+        Ok(fs::write(self.dialog_answer(), b"")?)
+    }
+
+    /// A second name for a file, without its bytes a second time where the disk can do that.
+    ///
+    /// # Errors
+    /// If neither a link nor a copy can be made.
+    pub fn place(&self, file: &Path, name: impl AsRef<Path>) -> Result<PathBuf> {
+        let place = self.join(name);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        if fs::hard_link(file, &place).is_err() {
+            fs::copy(file, &place).with_context(|| place.display().to_string())?;
+        }
+        Ok(place)
+    }
+
+    pub(crate) fn dialog_answer(&self) -> PathBuf {
+        self.path().join("dialog-answer")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}

@@ -1,0 +1,52 @@
+//! The program's processes, as the system shows them.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+/// The processes of our program that were started with this word in their command line.
+pub fn running(program: &str, word: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter(|&pid| is_ours(pid, program, word)).collect()
+}
+
+/// Whether a process runs; one that has ended and waits to be collected does not.
+pub fn is_alive(pid: u32) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    // The name may hold anything, so the state is what follows the last parenthesis.
+    status
+        .rsplit(')')
+        .next()
+        .is_some_and(|rest| !rest.trim_start().starts_with('Z'))
+}
+
+/// Ends a process as a power cut would.
+///
+/// # Errors
+/// If there is no such process.
+pub fn kill_hard(pid: u32) -> Result<()> {
+    let status = Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .status()?;
+    if !status.success() {
+        bail!("process {pid} could not be killed");
+    }
+    Ok(())
+}
+
+fn is_ours(pid: u32, program: &str, word: &str) -> bool {
+    let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) else {
+        return false;
+    };
+    let words: Vec<String> = line
+        .split(|&byte| byte == 0)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    is_alive(pid)
+        && words.first().is_some_and(|first| first == program)
+        && words.iter().any(|other| other == word)
+}

@@ -1,0 +1,78 @@
+//! What a test of the window needs, and how it says that it lacks it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// There is one screen and one keyboard focus: the tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits for the test's turn. A test that failed does not stop the others.
+pub fn one_at_a_time() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The program under test, the driver, and the folder with real models.
+pub struct Requirements {
+    /// The program under test.
+    pub app: PathBuf,
+    models: PathBuf,
+    small: PathBuf,
+}
+
+/// Model files to test with.
+#[derive(Clone, Copy, Debug)]
+pub enum Model {
+    /// SmolLM2, real and small.
+    SmolLm2,
+    /// A few hundred kilobytes of random weights with a real vocabulary: it writes nonsense.
+    Tiny,
+}
+
+impl Requirements {
+    /// Finds them, or says on which of them the test did not run.
+    pub fn find(test: &str) -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = root.canonicalize().expect("the workspace's folder");
+        let folder = |name: &str, usual: &str| {
+            env::var_os(name).map_or_else(|| root.join(usual), PathBuf::from)
+        };
+        let found = Self {
+            app: folder("CANDOR_APP", "target/debug/candor-desktop"),
+            models: folder("CANDOR_TEST_MODELS", "target/models"),
+            small: root.join("tests/golden/models"),
+        };
+        let missing = if !found.app.is_file() {
+            "the program is not built: cargo build --package candor-desktop"
+        } else if env::var_os("DISPLAY").is_none() && env::var_os("WAYLAND_DISPLAY").is_none() {
+            "there is no screen: cargo xtask test window brings one"
+        } else if !is_on_path("WebKitWebDriver") {
+            "WebKitWebDriver is missing: the package webkit2gtk-driver has it"
+        } else {
+            return Some(found);
+        };
+        eprintln!("NOT RUN: {test}: {missing}");
+        None
+    }
+
+    /// The file of a model, or a word that the test did not run for lack of it.
+    pub fn model(&self, model: Model, test: &str) -> Option<PathBuf> {
+        let path = match model {
+            Model::SmolLm2 => self.models.join("smollm2-135m-instruct-q4_1.gguf"),
+            Model::Tiny => self.small.join("s06-llama-q4_1.gguf"),
+        };
+        if path.is_file() {
+            return Some(path);
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        eprintln!(
+            "NOT RUN: {test}: the model {name} is missing: cargo xtask test setup fetches it"
+        );
+        None
+    }
+}
+
+fn is_on_path(name: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
