@@ -89,7 +89,7 @@ mod tests {
         let ends = [
             ("x<", true),
             ("x<a", true),
-            ("x<a>", false),
+            ("x<a>b", false),
             ("a><", true),
             ("", false),
         ];
