@@ -77,7 +77,7 @@ impl Store {
         Ok(Opened { store, notice })
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
         // A panic inside a transaction rolled it back when it was dropped, so the connection is
         // sound.
         self.connection

@@ -1,0 +1,229 @@
+//! The line that says what computes and why, in the words of the design: a pure function.
+
+use std::time::Duration;
+
+use candor_backend::{DeviceInfo, Unavailable};
+
+use crate::wire::{Banner, BannerAction, BannerKind, Detail, Starter, Tone};
+use crate::words;
+
+/// What there is to say.
+pub(crate) enum Scene<'a> {
+    /// No model is open.
+    NoModel {
+        /// Whether there is one to begin with.
+        starter: &'a Starter,
+    },
+    /// A file was refused.
+    Refused {
+        /// Its name.
+        file: &'a str,
+        /// What is wrong.
+        message: &'a str,
+        /// The model that stays open.
+        kept: Option<&'a str>,
+    },
+    /// A model is being loaded.
+    Loading {
+        /// Its name.
+        model: &'a str,
+        /// From 0 to 1, once it can be said.
+        progress: Option<f64>,
+        /// How long it will take, once it can be said.
+        left: Option<Duration>,
+    },
+    /// Something has to wait for a reply.
+    Waiting {
+        /// The title of the conversation.
+        conversation: &'a str,
+    },
+    /// The engine broke down.
+    Restarting {
+        /// What it said.
+        reason: &'a str,
+    },
+    /// The processor computes.
+    Cpu {
+        /// The model.
+        model: &'a ModelFacts,
+        /// Why not a card; none while it is being asked for.
+        why: Option<&'a Unavailable>,
+    },
+}
+
+/// What is said of an open model.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ModelFacts {
+    pub(crate) name: String,
+    pub(crate) file: String,
+    pub(crate) architecture: String,
+    pub(crate) quantization: String,
+    pub(crate) context: u64,
+    /// What the model was trained for.
+    pub(crate) trained: u64,
+    /// More was wanted and did not fit.
+    pub(crate) context_wanted: Option<u64>,
+    /// Why the model's own chat template is not used, if so.
+    pub(crate) template_fallback: Option<String>,
+    pub(crate) device: DeviceInfo,
+    pub(crate) memory_bytes: u64,
+}
+
+/// The banner of a scene.
+pub(crate) fn banner(scene: &Scene<'_>) -> Banner {
+    match scene {
+        Scene::NoModel { starter } => no_model(starter),
+        Scene::Refused { file, message, kept } => refused(file, message, *kept),
+        Scene::Loading { model, progress, left } => loading(model, *progress, *left),
+        Scene::Waiting { conversation } => {
+            plain(BannerKind::Waiting, "Waiting", format!("for the reply in {conversation}"))
+        }
+        Scene::Restarting { reason } => Banner {
+            tone: Tone::Attention,
+            ..plain(
+                BannerKind::Restarting,
+                "Restarting",
+                format!("the engine stopped ({reason}); your text is kept"),
+            )
+        },
+        Scene::Cpu { model, why } => cpu(model, *why),
+    }
+}
+
+fn plain(kind: BannerKind, state: &str, reason: String) -> Banner {
+    Banner {
+        kind,
+        tone: Tone::Neutral,
+        state: String::from(state),
+        reason,
+        advice: None,
+        progress: None,
+        actions: Vec::new(),
+        details: Vec::new(),
+    }
+}
+
+fn no_model(starter: &Starter) -> Banner {
+    let open = BannerAction::OpenModel;
+    let (reason, actions) = match starter {
+        Starter::Ready { size_bytes, .. } => {
+            let size = words::size(u64::from(*size_bytes));
+            let reason = format!("Open a model file, or get the starter model ({size}).");
+            (reason, vec![open, BannerAction::OpenStarter])
+        }
+        Starter::Absent { .. } => (String::from("Open a model file."), vec![open]),
+    };
+    Banner { actions, ..plain(BannerKind::NoModel, "No model open.", reason) }
+}
+
+fn refused(file: &str, message: &str, kept: Option<&str>) -> Banner {
+    // Most messages begin with the file's name already.
+    let message = message.strip_prefix(file).map_or(message, |rest| {
+        rest.strip_prefix(": ").unwrap_or(message)
+    });
+    let advice = kept.map(|kept| format!("{kept} stays open"));
+    Banner {
+        tone: Tone::Refusal,
+        advice,
+        actions: vec![BannerAction::OpenModel],
+        ..plain(BannerKind::Refused, "Not loaded", format!("{file}: {message}"))
+    }
+}
+
+fn loading(model: &str, progress: Option<f64>, left: Option<Duration>) -> Banner {
+    let progress = progress.map(|part| part.clamp(0.0, 1.0));
+    let mut reason = String::from(model);
+    if let Some(part) = progress {
+        reason.push_str(&format!(" · {} %", (part * 100.0).floor()));
+    }
+    if let Some(left) = left {
+        reason.push_str(&format!(" · {} s left", left.as_secs_f64().ceil()));
+    }
+    Banner {
+        progress,
+        actions: vec![BannerAction::StopLoading],
+        ..plain(BannerKind::Loading, "Loading", reason)
+    }
+}
+
+fn cpu(model: &ModelFacts, why: Option<&Unavailable>) -> Banner {
+    let reason = match why {
+        Some(why) => why_cpu(why),
+        None => String::from("looking for an NVIDIA driver"),
+    };
+    let device = &model.device;
+    let threads = words::threads(device.threads);
+    let line = [reason.as_str(), short_isa(&device.isa), &threads].join(" · ");
+    let tone = match why {
+        Some(Unavailable::DriverTooOld { .. } | Unavailable::DriverBroken { .. }) => {
+            Tone::Attention
+        }
+        _ => Tone::Neutral,
+    };
+    let details = details(model, &reason);
+    let advice = why.and_then(advice);
+    Banner { tone, advice, details, ..plain(BannerKind::Cpu, "CPU", line) }
+}
+
+/// Why the processor computes, in plain words.
+pub(crate) fn why_cpu(why: &Unavailable) -> String {
+    match why {
+        Unavailable::NoDriver => String::from("no NVIDIA driver found"),
+        Unavailable::DriverTooOld { found, needed } => {
+            format!("the NVIDIA driver is too old ({found}; {needed} or newer is needed)")
+        }
+        Unavailable::DriverBroken { reason } => {
+            format!("the NVIDIA driver does not answer ({reason})")
+        }
+        Unavailable::NoDevice => String::from("the driver sees no NVIDIA card"),
+        Unavailable::NotUsedYet { .. } => String::from("this version does not use the GPU yet"),
+        Unavailable::ChosenByUser => String::from("chosen by you"),
+    }
+}
+
+fn advice(why: &Unavailable) -> Option<String> {
+    let advice = match why {
+        Unavailable::NoDriver => {
+            "fine if there is no NVIDIA card; otherwise install the driver"
+        }
+        Unavailable::DriverTooOld { .. } => "update it",
+        Unavailable::DriverBroken { .. } => "restart the computer; reinstall the driver",
+        Unavailable::NoDevice | Unavailable::NotUsedYet { .. } | Unavailable::ChosenByUser => {
+            return None;
+        }
+    };
+    Some(String::from(advice))
+}
+
+/// "AVX-512" of "AVX-512 VNNI": the line has room for the family only.
+fn short_isa(isa: &str) -> &str {
+    isa.split_once(' ').map_or(isa, |(family, _)| family)
+}
+
+fn details(model: &ModelFacts, reason: &str) -> Vec<Detail> {
+    let device = &model.device;
+    let tokens = words::count(model.context);
+    let context = match model.context_wanted {
+        Some(wanted) => {
+            format!("{tokens} tokens ({} do not fit in memory)", words::count(wanted))
+        }
+        None => format!("{tokens} tokens (trained for {})", words::count(model.trained)),
+    };
+    let template = model.template_fallback.as_deref().unwrap_or("the model's own");
+    let rows = [
+        ("Device", device.name.as_str()),
+        ("Why", reason),
+        ("Instruction set", &device.isa),
+        ("Threads", &device.threads.to_string()),
+        ("Memory used", &words::size(model.memory_bytes)),
+        ("Context", &context),
+        ("File", &model.file),
+        ("Architecture", &model.architecture),
+        ("Quantisation", &model.quantization),
+        ("Template", template),
+    ];
+    rows.map(|(name, value)| Detail { name: String::from(name), value: String::from(value) }).into()
+}
+
+#[cfg(test)]
+mod tests;

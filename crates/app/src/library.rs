@@ -1,0 +1,237 @@
+//! The models that are known: those opened before, and those in the program's own folder.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::params;
+
+use crate::conversations::Store;
+use crate::error::Error;
+use crate::path_id;
+use crate::wire::{Code, ModelEntry, Starter};
+
+/// Most entries that are shown. More than this nobody looks through.
+const ENTRIES_MAX: usize = 500;
+
+/// A model's line in the store.
+struct Known {
+    path: PathBuf,
+    last_used_ms: Option<i64>,
+    forgotten: bool,
+}
+
+impl Store {
+    /// Notes a model, and that it is wanted in the list.
+    pub(crate) fn add_model(&self, path: &Path) -> Result<(), Error> {
+        let sql = "INSERT INTO model (path) VALUES (?1)
+                   ON CONFLICT (path) DO UPDATE SET forgotten = 0";
+        self.connection().execute(sql, [path_id::to_bytes(path)])?;
+        Ok(())
+    }
+
+    /// Notes that a model was opened.
+    pub(crate) fn model_used(&self, path: &Path, now_ms: i64) -> Result<(), Error> {
+        let sql = "INSERT INTO model (path, last_used_ms) VALUES (?1, ?2)
+                   ON CONFLICT (path) DO UPDATE SET last_used_ms = ?2, forgotten = 0";
+        self.connection().execute(sql, params![path_id::to_bytes(path), now_ms])?;
+        Ok(())
+    }
+
+    /// Takes a model out of the list; one in the program's folder too.
+    pub(crate) fn forget_model(&self, path: &Path) -> Result<(), Error> {
+        let sql = "INSERT INTO model (path, forgotten) VALUES (?1, 1)
+                   ON CONFLICT (path) DO UPDATE SET forgotten = 1, last_used_ms = NULL";
+        self.connection().execute(sql, [path_id::to_bytes(path)])?;
+        Ok(())
+    }
+
+    fn known_models(&self) -> Result<Vec<Known>, Error> {
+        let connection = self.connection();
+        let sql = "SELECT path, last_used_ms, forgotten FROM model";
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map([], |row| {
+            let path: Vec<u8> = row.get(0)?;
+            let path = path_id::from_bytes(&path);
+            Ok(Known { path, last_used_ms: row.get(1)?, forgotten: row.get(2)? })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Every model that is known, newest use first, then by name. A file that is gone stays listed as
+/// missing: its drive may only be unplugged.
+pub(crate) fn models(store: &Store, folder: &Path) -> Result<Vec<ModelEntry>, Error> {
+    let mut known = store.known_models()?;
+    let listed: HashSet<PathBuf> = known.iter().map(|model| model.path.clone()).collect();
+    let found = in_folder(folder).into_iter().filter(|path| !listed.contains(path));
+    known.extend(found.map(|path| Known { path, last_used_ms: None, forgotten: false }));
+    known.retain(|model| !model.forgotten);
+    known.sort_by(|a, b| b.last_used_ms.cmp(&a.last_used_ms).then_with(|| a.path.cmp(&b.path)));
+    known.truncate(ENTRIES_MAX);
+    Ok(known.iter().map(|model| entry(&model.path, model.last_used_ms)).collect())
+}
+
+/// The entry of a path.
+pub(crate) fn entry(path: &Path, last_used_ms: Option<i64>) -> ModelEntry {
+    let size = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|facts| facts.len());
+    ModelEntry {
+        id: path_id::encode(path),
+        name: shown_name(path),
+        folder: path.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned(),
+        size_bytes: size.map(|bytes| bytes as f64),
+        missing: size.is_none(),
+        last_used_ms: last_used_ms.map(|ms| ms as f64),
+    }
+}
+
+/// A file's name exactly as it is, each byte that is no text as the replacement sign.
+pub(crate) fn shown_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The path of an id.
+pub(crate) fn path_of(id: &str) -> Result<PathBuf, Error> {
+    path_id::decode(id).ok_or_else(|| Error::not_found("model"))
+}
+
+/// The full path of a model that was typed, dropped or picked.
+pub(crate) fn located(path: &Path) -> Result<PathBuf, Error> {
+    // Not resolved further: a link is shown under the name that the user gave it.
+    std::path::absolute(path).map_err(|source| {
+        let message = format!("{} is no path: {source}.", path.display());
+        Error::new(Code::NotFound, message).because(source)
+    })
+}
+
+fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    // No folder is no models. One that cannot be read is shown by the system's own tools.
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let is_model = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf")) && path.is_file()
+    };
+    paths.filter(is_model).take(ENTRIES_MAX).collect()
+}
+
+/// The first of these files that is there.
+pub(crate) fn starter(candidates: &[PathBuf]) -> Starter {
+    let found = candidates.iter().find_map(|path| {
+        let facts = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some((path, facts.len()))
+    });
+    match found {
+        Some((path, bytes)) => Starter::Ready {
+            id: path_id::encode(path),
+            // A larger file would not be a model to start with.
+            size_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+        },
+        None => {
+            let why = "The starter model is not on this computer.";
+            Starter::Absent { why: String::from(why) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths::AppPaths;
+
+    struct Shelf {
+        dir: tempfile::TempDir,
+        store: Store,
+    }
+
+    impl Shelf {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Store::open(&AppPaths::below(dir.path()), 1).unwrap().store;
+            Self { dir, store }
+        }
+
+        fn folder(&self) -> PathBuf {
+            self.dir.path().join("models")
+        }
+
+        fn file(&self, name: impl AsRef<Path>) -> PathBuf {
+            let path = self.dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "model").unwrap();
+            path
+        }
+
+        fn names(&self) -> Vec<String> {
+            let models = models(&self.store, &self.folder()).unwrap();
+            models.into_iter().map(|model| model.name).collect()
+        }
+    }
+
+    #[test]
+    fn the_last_used_comes_first_and_the_own_folder_is_listed() {
+        let shelf = Shelf::new();
+        let (a, b) = (shelf.file("a.gguf"), shelf.file("b.gguf"));
+        shelf.file("models/c.GGUF");
+        shelf.file("models/notes.txt");
+        shelf.store.model_used(&a, 10).unwrap();
+        shelf.store.model_used(&b, 20).unwrap();
+        assert_eq!(shelf.names(), ["b.gguf", "a.gguf", "c.GGUF"]);
+        shelf.store.model_used(&a, 30).unwrap();
+        assert_eq!(shelf.names(), ["a.gguf", "b.gguf", "c.GGUF"]);
+    }
+
+    #[test]
+    fn a_missing_file_stays_listed_and_comes_back() {
+        let shelf = Shelf::new();
+        let path = shelf.file("drive/a.gguf");
+        shelf.store.model_used(&path, 10).unwrap();
+        fs::remove_file(&path).unwrap();
+        let listed = models(&shelf.store, &shelf.folder()).unwrap();
+        assert!(listed[0].missing && listed[0].size_bytes.is_none());
+        shelf.file("drive/a.gguf");
+        let listed = models(&shelf.store, &shelf.folder()).unwrap();
+        assert_eq!((listed[0].missing, listed[0].size_bytes), (false, Some(5.0)));
+    }
+
+    #[test]
+    fn a_forgotten_model_stays_away_until_it_is_added() {
+        let shelf = Shelf::new();
+        let path = shelf.file("models/a.gguf");
+        shelf.store.forget_model(&path).unwrap();
+        assert!(shelf.names().is_empty());
+        assert!(path.exists());
+        shelf.store.add_model(&path).unwrap();
+        assert_eq!(shelf.names(), ["a.gguf"]);
+    }
+
+    #[test]
+    fn every_name_is_shown_as_it_is_and_found_again() {
+        let shelf = Shelf::new();
+        let name = "Модели  é ü 田中\u{3000}/qwen tiny 🙂 (final) #1 100%.gguf";
+        let (composed, decomposed) = ("\u{e9}.gguf", "e\u{301}.gguf");
+        let mut paths = vec![shelf.file(name), shelf.file(composed), shelf.file(decomposed)];
+        #[cfg(unix)]
+        paths.push(shelf.file(path_id::from_bytes(b"\xff\xfe.gguf")));
+        for path in &paths {
+            shelf.store.add_model(path).unwrap();
+        }
+        let listed = models(&shelf.store, &shelf.folder()).unwrap();
+        assert_eq!(listed.len(), paths.len());
+        for path in &paths {
+            let entry = listed.iter().find(|entry| path_of(&entry.id).unwrap() == *path).unwrap();
+            assert!(!entry.missing, "{path:?}");
+            assert_eq!(entry.name, path.file_name().unwrap().to_string_lossy());
+        }
+        #[cfg(unix)]
+        assert!(listed.iter().any(|entry| entry.name == "\u{fffd}\u{fffd}.gguf"));
+    }
+
+    #[test]
+    fn the_starter_is_the_first_candidate_that_is_there() {
+        let shelf = Shelf::new();
+        let (gone, here) = (shelf.dir.path().join("gone.gguf"), shelf.file("here.gguf"));
+        let id = path_id::encode(&here);
+        assert_eq!(starter(&[gone.clone(), here]), Starter::Ready { id, size_bytes: 5 });
+        assert!(matches!(starter(&[gone]), Starter::Absent { .. }));
+    }
+}

@@ -1,0 +1,40 @@
+//! Rare news for every window: not tokens, which go to the readers of a turn.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::wire::{ConversationSummary, ModelEntry, RunningTurn, Status};
+
+/// Something that every window has to know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// The engine does something else.
+    Status(Status),
+    /// The list of conversations changed.
+    Conversations(Vec<ConversationSummary>),
+    /// The list of models changed.
+    Models(Vec<ModelEntry>),
+    /// A reply came to its end, however.
+    TurnEnded(RunningTurn),
+}
+
+/// Hears the news. Called from several threads, one at a time, and must not call back into the
+/// app.
+pub type Listener = Box<dyn FnMut(News) + Send>;
+
+/// Everybody who listens.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    listeners: Mutex<Vec<Listener>>,
+}
+
+impl Listeners {
+    pub(crate) fn add(&self, listener: Listener) {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+    }
+
+    pub(crate) fn tell(&self, news: &News) {
+        for listener in self.listeners.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+            listener(news.clone());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Numbers as people read them.
+
+/// Bytes in decimal units, as file managers and shops count: "98 MB", "4.7 GB".
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    // From 999.5 on, a number of the smaller unit would be shown as 1000.
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1_000.0;
+        unit += 1;
+    }
+    let decimals = usize::from(unit >= 3 && value < 99.95);
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+/// A count with commas between the thousands: "8,192".
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// "1 thread", "2 threads".
+pub(crate) fn threads(count: usize) -> String {
+    if count == 1 { String::from("1 thread") } else { format!("{count} threads") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_decimal() {
+        let cases = [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1_000, "1 kB"),
+            (97_700_000, "98 MB"),
+            (999_600_000, "1.0 GB"),
+            (4_683_000_000, "4.7 GB"),
+            (470_000_000_000, "470 GB"),
+            (2_000_000_000_000, "2.0 TB"),
+        ];
+        for (bytes, want) in cases {
+            assert_eq!(size(bytes), want);
+        }
+    }
+
+    #[test]
+    fn counts_have_commas() {
+        for (value, want) in [(0, "0"), (512, "512"), (8_192, "8,192"), (1_048_576, "1,048,576")] {
+            assert_eq!(count(value), want);
+        }
+    }
+}
