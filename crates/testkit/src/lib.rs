@@ -5,9 +5,9 @@
 //! they are spoiled in the wild.
 //!
 //! This crate is for tests only: nothing that ships depends on it, and it does not
-//! use the model file reader, so that the two can disagree. What needs the engine
-//! stands behind the feature `scripted`, so that the crates below the engine can
-//! use the files without building it.
+//! use the model file reader, so that the two can disagree. The `scripted` backend
+//! stands behind a feature of that name, so that the crates below the backend contract
+//! can use the files without building it.
 //!
 //! Start with [`TinyModel`].
 #![forbid(unsafe_code)]
@@ -16,6 +16,8 @@ pub mod damage;
 pub mod gguf;
 mod model;
 mod random;
+#[cfg(feature = "scripted")]
+pub mod scripted;
 mod vocabulary;
 
 pub use damage::Damage;
