@@ -22,6 +22,7 @@ pub enum Isa {
 }
 
 /// One table of kernels, all of one instruction family.
+#[derive(Clone, Copy)]
 pub(crate) struct Kernels {
     /// As it is shown to people.
     pub(crate) name: &'static str,

@@ -13,6 +13,7 @@ mod avx512;
 mod buffer;
 mod check;
 pub(crate) mod exact;
+mod exp;
 mod format;
 mod interleave;
 mod kernels;

@@ -92,6 +92,14 @@ impl Panel {
             )
     }
 
+    /// Whether both hold the same bits in every plane.
+    pub(super) fn same_bits(&self, other: &Self) -> bool {
+        let planes = |p: &Self| {
+            [&p.codes, &p.scales, &p.sums, &p.weighted].map(|b| b.as_slice::<u8>().to_vec())
+        };
+        planes(self) == planes(other)
+    }
+
     pub(super) fn view(&self) -> PanelView {
         PanelView {
             codes: self.codes.as_slice::<i8>().as_ptr(),

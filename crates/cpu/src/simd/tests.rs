@@ -1,13 +1,220 @@
 //! Every table that this machine can run, against the scalar truth.
 
-use super::check::first_miss;
-use super::kernels::tables;
+use candor_quant::QuantType;
 
-#[test]
-fn every_table_passes_its_check() {
+use super::check::{AttentionCase, Case, exp_is_near, first_miss, numbers, row_misses};
+use super::format::FORMATS;
+use super::kernels::{Isa, Kernels, choose, tables};
+use super::{Panel, portable};
+
+/// Runs `check` for each table of this machine, and says which were left out.
+fn each_table(check: impl Fn(&'static Kernels)) {
     for (kernels, present) in tables() {
         if present {
-            assert_eq!(first_miss(kernels), None, "{}", kernels.name);
+            check(kernels);
+        } else {
+            eprintln!("NOT RUN: this machine has no {} instructions", kernels.name);
         }
+    }
+}
+
+#[test]
+fn every_table_passes_the_check_of_the_start() {
+    each_table(|kernels| assert_eq!(first_miss(kernels), None, "{}", kernels.name));
+}
+
+#[test]
+fn a_wrong_kernel_is_found_and_named() {
+    let spoilt = Kernels {
+        add: |_, _| (),
+        ..portable::KERNELS
+    };
+    assert_eq!(first_miss(&spoilt).as_deref(), Some("the sum"));
+    let mut spoilt = portable::KERNELS;
+    spoilt.linear.swap(3, 4);
+    assert_eq!(
+        first_miss(&spoilt).as_deref(),
+        Some("the product with Q4_0 weights")
+    );
+}
+
+#[test]
+fn the_wanted_table_is_chosen() {
+    for (kernels, present) in tables() {
+        let chosen = choose(Some(kernels.isa));
+        assert_eq!(chosen.kernels.isa == kernels.isa, present);
+        assert_eq!(chosen.reason.is_none(), present);
+    }
+    assert_eq!(choose(Some(Isa::Portable)).kernels.name, "portable");
+    assert!(choose(None).reason.is_none());
+}
+
+/// All rows together within the tolerance, and in any tiles the same bits.
+fn check_product(quant: &QuantType, outputs: usize, cols: usize, rows: usize) {
+    let weights = numbers(outputs * cols, 11);
+    let acts = numbers(rows * cols, 12);
+    let case = Case::new(quant, &weights, &acts, cols).expect("whole blocks");
+    each_table(|kernels| {
+        let what = format!("{} {outputs} {cols} {rows} {}", quant.name, kernels.name);
+        let together = case.compute(kernels, rows);
+        assert_eq!(case.misses(&together), 0, "{what}");
+        for rows_per_tile in [1, 2, 5] {
+            let apart = case.compute(kernels, rows_per_tile);
+            assert!(bits(&apart) == bits(&together), "{what} by {rows_per_tile}");
+        }
+    });
+}
+
+fn bits(numbers: &[f32]) -> Vec<u32> {
+    numbers.iter().map(|n| n.to_bits()).collect()
+}
+
+#[test]
+fn products_are_right_and_do_not_depend_on_their_neighbours() {
+    for format in &FORMATS {
+        let block = format.quant.block_elems.max(32);
+        for rows in 1..=9 {
+            check_product(format.quant, 50, block * (rows % 3 + 1), rows);
+        }
+        for outputs in [1, 15, 16, 17, 64, 400] {
+            check_product(format.quant, outputs, block, 3);
+        }
+    }
+}
+
+#[test]
+fn any_bytes_are_a_matrix() {
+    // Every code and every scale that a file can hold; scales that are no number stay visible.
+    for format in FORMATS.iter().filter(|f| f.quant.dot.is_some()) {
+        let quant = format.quant;
+        let cols = 2 * quant.block_elems.max(32);
+        let bytes = quant.bytes_for(20 * cols).expect("whole blocks");
+        let mut tensor = Vec::new();
+        let mut seed = 1;
+        while tensor.len() < bytes {
+            let scaled = numbers(bytes, seed);
+            tensor.extend(scaled.iter().map(|v| (v * 127.0) as i8 as u8));
+            seed += 1;
+        }
+        tensor.truncate(bytes);
+        let acts = numbers(4 * cols, 3);
+        let case = Case::of_tensor(quant, tensor, &acts, cols).expect("whole blocks");
+        each_table(|kernels| {
+            let got = case.compute(kernels, 4);
+            assert_eq!(case.misses(&got), 0, "{} {}", quant.name, kernels.name);
+        });
+    }
+}
+
+#[test]
+fn extreme_codes_do_not_overflow() {
+    for format in &FORMATS {
+        let cols = format.quant.block_elems.max(32) * 4;
+        for sign in [1.0, -1.0] {
+            let weights = vec![sign; 16 * cols];
+            let acts = vec![-1.0; 2 * cols];
+            let case = Case::new(format.quant, &weights, &acts, cols).expect("whole blocks");
+            each_table(|kernels| {
+                let got = case.compute(kernels, 2);
+                assert_eq!(case.misses(&got), 0, "{} {}", format.quant.name, kernels.name);
+            });
+        }
+    }
+}
+
+#[test]
+fn what_is_no_number_stays_visible_in_its_row_only() {
+    for format in &FORMATS {
+        let cols = format.quant.block_elems.max(32);
+        let weights = numbers(20 * cols, 4);
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut acts = numbers(8 * cols, 5);
+            acts[3 * cols + 7] = bad;
+            let case = Case::new(format.quant, &weights, &acts, cols).expect("whole blocks");
+            each_table(|kernels| {
+                for (row, outputs) in case.compute(kernels, 8).chunks_exact(20).enumerate() {
+                    let lost = outputs.iter().filter(|o| !o.is_finite()).count();
+                    let expected = if row == 3 { 20 } else { 0 };
+                    assert_eq!(lost, expected, "{} {}", format.quant.name, kernels.name);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn rows_with_tails_are_right() {
+    each_table(|kernels| {
+        for odd in [0, 1, 7, 8, 15] {
+            let misses = row_misses(kernels, odd);
+            assert!(misses.is_empty(), "{misses:?} {}", kernels.name);
+        }
+    });
+}
+
+#[test]
+fn the_exponential_is_near_everywhere_and_has_its_limits() {
+    each_table(|kernels| {
+        for step in -20_000..=20_000 {
+            let x = step as f32 * 0.005;
+            assert!(exp_is_near(kernels, x), "{x} {}", kernels.name);
+        }
+        let mut limits = [f32::NAN, f32::INFINITY, -1e30, 0.0];
+        kernels.silu_mul(&mut limits, &[1.0; 4]);
+        assert!(limits[0].is_nan());
+        assert_eq!(limits[1..], [f32::INFINITY, 0.0, 0.0]);
+    });
+}
+
+#[test]
+fn attention_is_right_and_does_not_depend_on_its_neighbours() {
+    // Head size, heads of the group, rows, first position; the second page is entered in the
+    // middle of a batch, and a head size is no whole register.
+    let cases = [
+        (64, 1, 1, 0),
+        (64, 7, 1, 300),
+        (64, 3, 20, 0),
+        (64, 7, 9, 250),
+        (128, 2, 5, 510),
+        (80, 4, 7, 40),
+        (16, 1, 33, 0),
+        (20, 2, 3, 255),
+    ];
+    for (head_dim, heads, rows, first) in cases {
+        let case = AttentionCase::new(head_dim, heads, rows, first);
+        each_table(|kernels| {
+            let what = format!("{head_dim} {heads} {rows} {first} {}", kernels.name);
+            assert!(case.is_right(kernels), "{what}");
+            let together = case.compute(kernels, rows);
+            for rows_per_tile in [1, 2, 3] {
+                let apart = case.compute(kernels, rows_per_tile);
+                assert!(bits(&apart) == bits(&together), "{what} by {rows_per_tile}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_key_that_is_no_number_reaches_only_those_who_see_it() {
+    let mut case = AttentionCase::new(64, 2, 8, 3);
+    case.keys[64 * 7] = f32::NAN;
+    case.values[64 * 7] = f32::NAN;
+    each_table(|kernels| {
+        let out = case.compute(kernels, 8);
+        for (row, out) in out.chunks_exact(128).enumerate() {
+            // Row r is at position 3 + r.
+            assert_eq!(out[0].is_nan(), row >= 4, "{row} {}", kernels.name);
+        }
+    });
+}
+
+#[test]
+fn a_panel_takes_other_shapes() {
+    let mut panel = Panel::new(4, 256);
+    for (rows, cols) in [(2, 512), (1, 64), (9, 1024)] {
+        panel.reshape(rows, cols);
+        assert_eq!((panel.rows(), panel.cols()), (rows, cols));
+        let filled: usize = panel.parts(2).map(|p| p.rows()).sum();
+        assert_eq!(filled, rows);
     }
 }

@@ -1,18 +1,20 @@
 //! Kernels of AVX-512 with VNNI.
 
+mod attention;
+mod floats;
 mod linear;
+mod ops;
 
 use super::kernels::{Isa, Kernels};
-use super::portable;
 use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "AVX-512",
     isa: Isa::Avx512,
     linear: [
-        portable::KERNELS.linear[0],
-        portable::KERNELS.linear[1],
-        portable::KERNELS.linear[2],
+        floats::floats::<floats::Single>,
+        floats::floats::<floats::Half>,
+        floats::floats::<floats::Brain>,
         linear::integers::<q4_0::Q4_0>,
         linear::integers::<q4_1::Q4_1>,
         linear::integers::<q5_0::Q5_0>,
@@ -22,12 +24,12 @@ pub(super) static KERNELS: Kernels = Kernels {
         linear::integers::<q5_k::Q5K>,
         linear::integers::<q6_k::Q6K>,
     ],
-    quantize: portable::KERNELS.quantize,
-    rms_norm: portable::KERNELS.rms_norm,
-    silu_mul: portable::KERNELS.silu_mul,
-    add: portable::KERNELS.add,
-    to_half: portable::KERNELS.to_half,
-    attend: portable::KERNELS.attend,
+    quantize: ops::quantize,
+    rms_norm: ops::rms_norm,
+    silu_mul: ops::silu_mul,
+    add: ops::add,
+    to_half: ops::to_half,
+    attend: attention::attend,
 };
 
 /// Whether this machine can run them.

@@ -8,6 +8,8 @@ use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
 
 use super::kernels::{Isa, Kernels};
 
+pub(super) use ops::to_half;
+
 pub(super) static KERNELS: Kernels = Kernels {
     name: "portable",
     isa: Isa::Portable,

@@ -50,7 +50,7 @@ pub(super) fn add(sum: &mut [f32], addend: &[f32]) {
     }
 }
 
-pub(super) fn to_half(values: &[f32], out: &mut [u16]) {
+pub(in crate::simd) fn to_half(values: &[f32], out: &mut [u16]) {
     for (o, v) in out.iter_mut().zip(values) {
         *o = f16::from_f32(*v).to_bits();
     }

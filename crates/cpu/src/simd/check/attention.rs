@@ -1,0 +1,130 @@
+//! Attention.
+
+use half::f16;
+
+use super::super::attention::{Attention, KV_PAGE, KvHead, page_numbers};
+use super::super::kernels::Kernels;
+use super::super::tiles::TileQueue;
+use super::numbers;
+
+/// Relative to the greatest value: sums of some hundred positive weights, and the exponential.
+const TOLERANCE: f64 = 2e-6;
+
+/// Queries, keys and values of one key head.
+pub(in crate::simd) struct AttentionCase {
+    head_dim: usize,
+    heads: usize,
+    rows: usize,
+    first_position: usize,
+    queries: Vec<f32>,
+    /// Position after position, already rounded to half precision.
+    pub(in crate::simd) keys: Vec<f32>,
+    /// The same.
+    pub(in crate::simd) values: Vec<f32>,
+}
+
+impl AttentionCase {
+    /// `rows` queries from `first_position` on, for `heads` heads that share the keys.
+    pub(in crate::simd) fn new(
+        head_dim: usize,
+        heads: usize,
+        rows: usize,
+        first_position: usize,
+    ) -> Self {
+        let half = |seed| {
+            numbers((first_position + rows) * head_dim, seed)
+                .iter()
+                .map(|v| f16::from_f32(*v).to_f32())
+                .collect()
+        };
+        Self {
+            head_dim,
+            heads,
+            rows,
+            first_position,
+            queries: numbers(rows * heads * head_dim, 21)
+                .iter()
+                .map(|v| v * 8.0)
+                .collect(),
+            keys: half(22),
+            values: half(23),
+        }
+    }
+
+    /// Whether some kernels give the truth.
+    pub(in crate::simd) fn is_right(&self, kernels: &Kernels) -> bool {
+        let got = self.compute(kernels, self.rows);
+        let truth = self.truth();
+        got.iter()
+            .zip(truth)
+            .all(|(g, t)| (f64::from(*g) - t).abs() <= TOLERANCE)
+    }
+
+    /// The outputs by some kernels, so many rows in one call.
+    pub(in crate::simd) fn compute(&self, kernels: &Kernels, rows_per_tile: usize) -> Vec<f32> {
+        let positions = self.first_position + self.rows;
+        let numbers = page_numbers(self.head_dim);
+        // What no position has written must not be read: NaN would show.
+        let mut keys = vec![u16::MAX; positions.div_ceil(KV_PAGE) * numbers];
+        let mut values = keys.clone();
+        for position in 0..positions {
+            let row = position * self.head_dim..(position + 1) * self.head_dim;
+            let page = position / KV_PAGE * numbers..(position / KV_PAGE + 1) * numbers;
+            kernels.append(
+                position,
+                &self.keys[row.clone()],
+                &self.values[row],
+                &mut keys[page.clone()],
+                &mut values[page],
+            );
+        }
+        let pages: Vec<KvHead<'_>> = keys
+            .chunks_exact(numbers)
+            .zip(values.chunks_exact(numbers))
+            .map(|(keys, values)| KvHead { keys, values })
+            .collect();
+        let width = self.heads * self.head_dim;
+        let mut out = vec![f32::NAN; self.queries.len()];
+        let queue = TileQueue::new(&mut out, width, rows_per_tile, width);
+        while let Some(mut tile) = queue.take() {
+            let attention = Attention {
+                queries: &self.queries,
+                head_dim: self.head_dim,
+                pages: &pages,
+                first_position: self.first_position + tile.rows().start,
+                scale: self.scale(),
+            };
+            kernels.attend(&attention, &mut tile);
+        }
+        out
+    }
+
+    fn scale(&self) -> f32 {
+        1.0 / (self.head_dim as f32).sqrt()
+    }
+
+    fn truth(&self) -> Vec<f64> {
+        let mut out = Vec::new();
+        for (i, query) in self.queries.chunks_exact(self.head_dim).enumerate() {
+            let seen = self.first_position + i / self.heads + 1;
+            let scores: Vec<f64> = self
+                .keys
+                .chunks_exact(self.head_dim)
+                .take(seen)
+                .map(|key| {
+                    let terms = query.iter().zip(key).map(|(q, k)| f64::from(*q) * f64::from(*k));
+                    terms.sum::<f64>() * f64::from(self.scale())
+                })
+                .collect();
+            let greatest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let weights: Vec<f64> = scores.iter().map(|s| (s - greatest).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            for d in 0..self.head_dim {
+                let values = self.values.iter().skip(d).step_by(self.head_dim);
+                let sum: f64 = weights.iter().zip(values).map(|(w, v)| w * f64::from(*v)).sum();
+                out.push(sum / total);
+            }
+        }
+        out
+    }
+}
