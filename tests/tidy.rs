@@ -43,8 +43,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("candor-testkit", BELOW_APP),
     ("candor", &["candor-app"]),
     ("candor-desktop", &["candor-app"]),
-    ("candor-window-tests", &[]),
-    ("xtask", &[]),
+    ("candor-window-tests", &["candor-testkit"]),
+    ("xtask", &["candor-testkit"]),
 ];
 
 const BELOW_ENGINE: &[&str] = &[

@@ -18,6 +18,7 @@ mod packages;
 mod project;
 mod run;
 mod shares;
+mod soak;
 mod test;
 mod ui;
 
@@ -28,6 +29,7 @@ Usage: cargo xtask COMMAND
 
   run [-- ARGUMENTS]   build and open the app, with the starter model if there is no other
   test [SHARE...]      every check and every test; with names, only those shares
+  soak [REPORT...]     the field reports with their wall-clock limits, into docs/measurements
   bindings [--check]   write the window's TypeScript types from the Rust ones, or compare them
   bundle               make a .deb and a .rpm";
 
@@ -38,6 +40,7 @@ fn main() -> Result<()> {
         ["run"] => run::run(&[]),
         ["run", "--", arguments @ ..] | ["run", arguments @ ..] => run::run(arguments),
         ["test", shares @ ..] => test::test(shares),
+        ["soak", reports @ ..] => soak::soak(reports),
         ["bindings"] => bindings::write(),
         ["bindings", "--check"] => bindings::check(),
         ["bundle"] => bundle::bundle(),

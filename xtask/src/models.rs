@@ -36,9 +36,9 @@ pub(crate) const STARTER: Model = Model {
     }],
 };
 
-/// 400 MB, qwen2 family.
+/// 491 MB, qwen2 family.
 const CODER: Model = Model {
-    name: "Qwen2.5 Coder 0.5B Instruct (400 MB)",
+    name: "Qwen2.5 Coder 0.5B Instruct (491 MB)",
     file: "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
     sha256: "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
     parts: &[

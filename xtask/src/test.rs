@@ -1,7 +1,5 @@
 //! `cargo xtask test`: every check and every test, each share with its time.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 
 use crate::shares::Shares;
@@ -53,11 +51,18 @@ fn setup(shares: &mut Shares) {
         packages::ensure(&[packages::BUILD, packages::FETCH, packages::DRIVE])
     });
     // A model that cannot be had is no failure of ours: the tests that need it say NOT RUN.
-    for model in models::FOR_TESTS {
-        if let Err(error) = model.ensure(&project::models()) {
-            shares.say_not_run(format!("what needs {}: {error:#}", model.name));
+    let mut missing = Vec::new();
+    shares.check("test models", || {
+        for model in models::FOR_TESTS {
+            if let Err(error) = model.ensure(&project::models()) {
+                missing.push(format!("what needs {}: {error:#}", model.name));
+            }
         }
-    }
+        Ok(())
+    });
+    missing
+        .into_iter()
+        .for_each(|what| shares.say_not_run(what));
 }
 
 fn pages(shares: &mut Shares) {
@@ -126,25 +131,37 @@ fn window(shares: &mut Shares) {
         command::cargo(&["test", "--no-run", "--package", "candor-window-tests"]).run()
     });
     shares.tests("tests of the whole window", || {
-        let app = project::target()?.join("debug").join("candor-desktop");
-        whole_window(&app).run_and_keep()
+        whole_window(&[])?.run_and_keep()
     });
 }
 
-/// The tests of the whole window, on a screen and a bus of their own: with a shared bus a second
-/// start would hand over to a window of the user's.
-fn whole_window(app: &Path) -> command::Run {
+/// The tests of the whole window, or those whose names hold one of these words; on a screen and
+/// a bus of their own: with a shared bus a second start would hand over to a window of the
+/// user's.
+///
+/// # Errors
+/// If cargo does not say where it builds.
+pub(crate) fn whole_window(words: &[&str]) -> Result<command::Run> {
+    let app = project::target()?.join("debug").join("candor-desktop");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let words = ["-a", "-s", SCREEN, "dbus-run-session", "--", &cargo, "test"];
-    command::program("xvfb-run", &words)
-        .argument("--package")
-        .argument("candor-window-tests")
-        .argument("--no-fail-fast")
-        .argument("--")
-        .argument("--show-output")
+    let before = ["-a", "-s", SCREEN, "dbus-run-session", "--", &cargo, "test"];
+    let mut run = command::program("xvfb-run", &before);
+    for word in [
+        "--package",
+        "candor-window-tests",
+        "--no-fail-fast",
+        "--",
+        "--show-output",
+    ] {
+        run = run.argument(word);
+    }
+    for word in words {
+        run = run.argument(word);
+    }
+    Ok(run
         .with("CANDOR_APP", app)
         .with("CANDOR_TEST_MODELS", project::models())
-        .with("NO_AT_BRIDGE", "1")
+        .with("NO_AT_BRIDGE", "1"))
 }
 
 /// Plain `cargo test`, with what passing tests print: that is where NOT RUN stands.

@@ -1,0 +1,169 @@
+//! `cargo xtask soak`: the field reports with their wall-clock limits and full repetitions.
+//!
+//! The tests assert counts and order, so that they hold on any machine. Here the real programs
+//! are timed, once in a while and on a quiet machine, and the figures are kept in
+//! `docs/measurements/soak.md`. A missed limit is shown there and fails the command.
+
+mod b01;
+mod b02;
+mod b05;
+mod b06;
+mod b07;
+mod b14;
+mod b17;
+mod figures;
+mod program;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use figures::Figure;
+use program::Candor;
+
+use crate::{command, models, packages, project};
+
+/// What a report needs.
+pub(crate) struct Bench {
+    /// The command line program, built for release.
+    candor: Candor,
+    /// SmolLM2.
+    small: PathBuf,
+    /// Qwen2.5 Coder.
+    coder: PathBuf,
+    /// For files that are made.
+    scratch: PathBuf,
+}
+
+/// A field report: its short name, what it is about, and how it is measured.
+struct Report {
+    name: &'static str,
+    about: &'static str,
+    measure: fn(&Bench) -> Result<Vec<Figure>>,
+}
+
+const REPORTS: &[Report] = &[
+    Report {
+        name: "B01",
+        about: "Damaged and false model files",
+        measure: b01::measure,
+    },
+    Report {
+        name: "B02",
+        about: "Paths with spaces, scripts, emoji",
+        measure: b02::measure,
+    },
+    Report {
+        name: "B05",
+        about: "Characters cut between tokens",
+        measure: b05::measure,
+    },
+    Report {
+        name: "B06",
+        about: "Stop while loading and reading",
+        measure: b06::measure,
+    },
+    Report {
+        name: "B07",
+        about: "Stop while writing",
+        measure: b07::measure,
+    },
+    Report {
+        name: "B14",
+        about: "Killed in the middle of a reply",
+        measure: b14::measure,
+    },
+    Report {
+        name: "B17",
+        about: "No graphics card",
+        measure: b17::measure,
+    },
+];
+
+/// Measures the reports that are named, or all; only a full run is written down.
+///
+/// # Errors
+/// If a name is unknown, something needed is missing, or a limit was missed.
+pub(crate) fn soak(names: &[&str]) -> Result<()> {
+    let known = |name: &&str| {
+        REPORTS
+            .iter()
+            .any(|report| report.name.eq_ignore_ascii_case(name))
+    };
+    if let Some(unknown) = names.iter().find(|name| !known(name)) {
+        bail!("{unknown} is not a report that is measured here");
+    }
+    let bench = prepare()?;
+    let mut text = heading()?;
+    let mut missed = 0;
+    for report in REPORTS {
+        if !names.is_empty()
+            && !names
+                .iter()
+                .any(|name| report.name.eq_ignore_ascii_case(name))
+        {
+            continue;
+        }
+        println!("\n==== {} {}", report.name, report.about);
+        let figures = (report.measure)(&bench).with_context(|| report.name)?;
+        let section = format!(
+            "## {} {}\n\n{}",
+            report.name,
+            report.about,
+            figures::table(&figures)
+        );
+        println!("{section}");
+        text.push_str(&section);
+        text.push('\n');
+        missed += figures.iter().filter(|figure| !figure.holds()).count();
+    }
+    let _ = fs::remove_dir_all(&bench.scratch);
+    if names.is_empty() {
+        let path = project::root().join("docs/measurements/soak.md");
+        fs::create_dir_all(path.parent().context("a folder")?)?;
+        fs::write(&path, text)?;
+        println!("Written to {}", path.display());
+    }
+    if missed > 0 {
+        bail!("{missed} limits were missed");
+    }
+    Ok(())
+}
+
+fn prepare() -> Result<Bench> {
+    packages::ensure(&[packages::BUILD, packages::FETCH, packages::DRIVE])?;
+    command::cargo(&["build", "--release", "--package", "candor"]).run()?;
+    let target = project::target()?;
+    let scratch = target.join("soak");
+    let _ = fs::remove_dir_all(&scratch);
+    fs::create_dir_all(&scratch)?;
+    let [small, coder] = models::FOR_TESTS.map(|model| model.ensure(&project::models()));
+    let candor = Candor::new(target.join("release").join("candor"));
+    Ok(Bench {
+        candor,
+        small: small?,
+        coder: coder?,
+        scratch,
+    })
+}
+
+fn heading() -> Result<String> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let processors = read("/proc/cpuinfo");
+    let named = processors
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let model = named.map_or("unknown", |rest| rest.trim_start_matches(['\t', ' ', ':']));
+    let cores = std::thread::available_parallelism()?;
+    let load = read("/proc/loadavg");
+    let load = load.split(' ').next().unwrap_or("?");
+    let commit = command::program("git", &["rev-parse", "--short", "HEAD"]).quiet_output();
+    let commit = commit.unwrap_or_else(|_| "unknown".to_owned());
+    Ok(format!(
+        "# Field reports, measured\n\nWritten by `cargo xtask soak`. Times in milliseconds, from \
+         outside the process: they hold what a person waits for, the start and the end of the \
+         process included where it says so.\n\nMachine: {model}, {cores} cores; load before the \
+         run {load}; commit {}.\n\n",
+        commit.trim()
+    ))
+}
