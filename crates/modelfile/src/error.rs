@@ -131,7 +131,8 @@ pub enum ParseError {
     },
     /// Numbers are stored in the byte order of other machines.
     #[error(
-        "this is a big-endian GGUF file, made for another kind of machine; only little-endian files are read"
+        "this is a big-endian GGUF file, made for another kind of machine; \
+         only little-endian files are read"
     )]
     BigEndian,
     /// A version of the format that is too old or too new.
@@ -152,7 +153,8 @@ pub enum ParseError {
     },
     /// One part of a model that was split into several files.
     #[error(
-        "this is part {part} of {parts} of a split model, and this version does not read split models"
+        "this is part {part} of {parts} of a split model, and this version \
+         does not read split models"
     )]
     Split {
         /// Which part, from 1.
@@ -199,7 +201,8 @@ pub enum ParseError {
     },
     /// An alignment that is no power of two, or too large.
     #[error(
-        "the file is damaged: it states an alignment of {found}, which is not a sensible power of two"
+        "the file is damaged: it states an alignment of {found}, \
+         which is not a sensible power of two"
     )]
     BadAlignment {
         /// The alignment in the file.
@@ -242,7 +245,8 @@ pub enum ParseError {
         block_elems: usize,
     },
     /// A tensor that does not start at a multiple of the alignment.
-    #[error("the file is damaged: the tensor `{}` starts at {offset}, off the alignment of {alignment}", Shown(.tensor))]
+    #[error("the file is damaged: the tensor `{}` starts at {offset}, \
+         off the alignment of {alignment}", Shown(.tensor))]
     Misaligned {
         /// The tensor.
         tensor: String,
@@ -252,7 +256,8 @@ pub enum ParseError {
         alignment: u64,
     },
     /// Two tensors in one place.
-    #[error("the file is damaged: the tensors `{}` and `{}` overlap", Shown(.first), Shown(.second))]
+    #[error("the file is damaged: the tensors `{}` and `{}` \
+         overlap", Shown(.first), Shown(.second))]
     Overlap {
         /// The one that starts first.
         first: String,
@@ -261,7 +266,8 @@ pub enum ParseError {
     },
     /// A tensor that lies behind the end, in a file that is not just cut short.
     #[error(
-        "the file is damaged: the tensor `{}` would end at byte {end}, behind the end of the file ({})",
+        "the file is damaged: the tensor `{}` would end at byte {end}, \
+         behind the end of the file ({})",
         Shown(.tensor), size(*.found)
     )]
     OutOfRange {
