@@ -1,0 +1,89 @@
+/** What a key does in the box. Pure, so that every case is a row in a table. */
+
+/** What is known of a key press. */
+export interface KeyPress {
+  key: string;
+  shiftKey: boolean;
+  ctrlKey: boolean;
+  altKey: boolean;
+  metaKey: boolean;
+  isComposing: boolean;
+  keyCode: number;
+}
+
+/** What is known of the box. */
+export interface BoxState {
+  text: string;
+  /** A composition ended just now: WebKit sends its Enter or Esc only after that. */
+  justComposed: boolean;
+  writing: boolean;
+}
+
+/** What is to be done. "none" leaves the key to the box. */
+export type KeyEffect = "submit" | "stop" | "recall" | "none";
+
+/** The key code that browsers give to keys an input method has taken. */
+const inputMethodKeyCode = 229;
+
+/** The effect of a key. */
+export function keyEffect(press: KeyPress, box: BoxState): KeyEffect {
+  if (press.isComposing || press.keyCode === inputMethodKeyCode || box.justComposed) return "none";
+  if (press.ctrlKey || press.altKey || press.metaKey) return "none";
+  if (press.key === "Enter" && !press.shiftKey) return "submit";
+  if (press.key === "Escape") return box.writing ? "stop" : "none";
+  if (press.key === "ArrowUp" && !press.shiftKey && box.text === "") return "recall";
+  return "none";
+}
+
+/** Shortcuts of the whole window. */
+export type Shortcut =
+  | "new-chat"
+  | "open-model"
+  | "toggle-sidebar"
+  | "settings"
+  | "shortcuts"
+  | "copy-reply"
+  | "copy-code";
+
+/** The shortcut behind a key press, if there is one. */
+export function shortcutOf(press: KeyPress): Shortcut | null {
+  if (press.isComposing || press.altKey || !(press.ctrlKey || press.metaKey)) return null;
+  const key = press.key.toLowerCase();
+  if (press.shiftKey) {
+    if (key === "c") return "copy-reply";
+    // Shift changes the sign on most layouts.
+    if (key === ";" || key === ":") return "copy-code";
+    // On layouts where the slash needs Shift.
+    if (key === "/" || key === "?") return "shortcuts";
+    return null;
+  }
+  switch (key) {
+    case "n":
+      return "new-chat";
+    case "o":
+      return "open-model";
+    case "b":
+      return "toggle-sidebar";
+    case ",":
+      return "settings";
+    case "/":
+      return "shortcuts";
+    default:
+      return null;
+  }
+}
+
+/** The list that Ctrl+/ shows. */
+export const shortcutList: { keys: string; does: string }[] = [
+  { keys: "Enter", does: "Send" },
+  { keys: "Shift+Enter", does: "New line" },
+  { keys: "Esc", does: "Stop the reply, or close what is open" },
+  { keys: "↑", does: "Bring back your last message (in an empty box)" },
+  { keys: "Ctrl+N", does: "New chat" },
+  { keys: "Ctrl+O", does: "Open a model file" },
+  { keys: "Ctrl+B", does: "Fold the sidebar" },
+  { keys: "Ctrl+,", does: "Settings" },
+  { keys: "Ctrl+Shift+C", does: "Copy the last reply" },
+  { keys: "Ctrl+Shift+;", does: "Copy the last code block" },
+  { keys: "Ctrl+/", does: "This list" },
+];

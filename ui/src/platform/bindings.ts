@@ -1,0 +1,483 @@
+// The TypeScript twin of the wire types. It is generated; do not edit it.
+
+/**
+ * All that a window needs when it opens.
+ */
+export type Snapshot = { 
+/**
+ * Version of the program.
+ */
+version: string, 
+/**
+ * The banner and the model behind it.
+ */
+status: Status, 
+/**
+ * The user's choices.
+ */
+settings: Settings, 
+/**
+ * Newest first.
+ */
+conversations: Array<ConversationSummary>, 
+/**
+ * Models known, newest use first.
+ */
+models: Array<ModelEntry>, 
+/**
+ * Whether the starter model can be had.
+ */
+starter: Starter, 
+/**
+ * Replies that are being written now.
+ */
+turns: Array<RunningTurn>, };
+
+/**
+ * What the engine is doing. Sent as the event `status` whenever it changes.
+ */
+export type Status = { 
+/**
+ * The line that is always there.
+ */
+banner: Banner, 
+/**
+ * The model that will answer next, if one is open.
+ */
+model: OpenModel | null, };
+
+/**
+ * The one line that says what computes and why.
+ */
+export type Banner = { 
+/**
+ * Which state: decides the icon.
+ */
+kind: BannerKind, 
+/**
+ * How it is to be seen.
+ */
+tone: Tone, 
+/**
+ * The state, set in bold: "CPU".
+ */
+state: string, 
+/**
+ * The rest of the line in plain words: "no NVIDIA driver found · AVX-512 · 2 threads".
+ */
+reason: string, 
+/**
+ * What the user can do, if anything.
+ */
+advice: string | null, 
+/**
+ * 0 to 1 while something is under way.
+ */
+progress: number | null, 
+/**
+ * Buttons that belong to this state.
+ */
+actions: Array<BannerAction>, 
+/**
+ * What "Details" shows, in order.
+ */
+details: Array<Detail>, };
+
+/**
+ * The states of the banner.
+ */
+export type BannerKind = "no-model" | "refused" | "loading" | "cpu" | "waiting" | "restarting";
+
+/**
+ * How a banner is to be seen.
+ */
+export type Tone = "neutral" | "attention" | "refusal" | "proven";
+
+/**
+ * A button in the banner.
+ */
+export type BannerAction = "stop-loading" | "open-model" | "open-starter";
+
+/**
+ * One row of the details.
+ */
+export type Detail = { 
+/**
+ * "Threads".
+ */
+name: string, 
+/**
+ * "2".
+ */
+value: string, };
+
+/**
+ * The model that is open.
+ */
+export type OpenModel = { 
+/**
+ * Which entry of the library.
+ */
+id: string, 
+/**
+ * As shown.
+ */
+name: string, 
+/**
+ * Tokens that fit in the context.
+ */
+context: number, 
+/**
+ * "llama".
+ */
+architecture: string, 
+/**
+ * "Q4_1".
+ */
+quantization: string, 
+/**
+ * Why the model's own chat template is not used, if so.
+ */
+templateFallback: string | null, };
+
+/**
+ * A model file that is known.
+ */
+export type ModelEntry = { 
+/**
+ * Opaque; carries any path, also one that is not UTF-8.
+ */
+id: string, 
+/**
+ * File name as shown; invalid bytes as the replacement sign.
+ */
+name: string, 
+/**
+ * Folder as shown.
+ */
+folder: string, 
+/**
+ * Size in bytes; none if the file is missing.
+ */
+sizeBytes: number | null, 
+/**
+ * Whether the file is there.
+ */
+missing: boolean, 
+/**
+ * Milliseconds since 1970; none if never opened.
+ */
+lastUsedMs: number | null, };
+
+/**
+ * Whether the starter model can be had.
+ */
+export type Starter = { "state": "ready", 
+/**
+ * Its entry in the library.
+ */
+id: string, 
+/**
+ * Its size.
+ */
+sizeBytes: number, } | { "state": "absent", 
+/**
+ * Why.
+ */
+why: string, };
+
+/**
+ * The user's choices.
+ */
+export type Settings = { 
+/**
+ * Light, dark or as the system says.
+ */
+theme: Theme, 
+/**
+ * What may compute.
+ */
+device: DeviceChoice, 
+/**
+ * Threads; none leaves it to the program.
+ */
+threads: number | null, 
+/**
+ * Tokens of context; none leaves it to the program.
+ */
+context: number | null, 
+/**
+ * First message of every new conversation to the model; empty for none.
+ */
+systemPrompt: string, 
+/**
+ * How replies are chosen.
+ */
+sampling: Sampling, 
+/**
+ * Whether the sidebar is folded.
+ */
+sidebarFolded: boolean, };
+
+/**
+ * The look.
+ */
+export type Theme = "system" | "light" | "dark";
+
+/**
+ * What may compute.
+ */
+export type DeviceChoice = "auto" | "cpu";
+
+/**
+ * How the next token is chosen.
+ */
+export type Sampling = { 
+/**
+ * 0 takes the best token.
+ */
+temperature: number, 
+/**
+ * 0 is off.
+ */
+topK: number, 
+/**
+ * 1 is off.
+ */
+topP: number, 
+/**
+ * 0 is off.
+ */
+minP: number, 
+/**
+ * 1 is off.
+ */
+repeatPenalty: number, 
+/**
+ * Most tokens of a reply.
+ */
+maxTokens: number, 
+/**
+ * None draws a new one for each reply, and each reply's record names it.
+ */
+seed: number | null, };
+
+/**
+ * A conversation in the sidebar.
+ */
+export type ConversationSummary = { 
+/**
+ * Number.
+ */
+id: number, 
+/**
+ * From the first words, or as the user renamed it.
+ */
+title: string, 
+/**
+ * Milliseconds since 1970 of the last change.
+ */
+updatedMs: number, };
+
+/**
+ * A conversation with its messages on the branch that is shown.
+ */
+export type Conversation = { 
+/**
+ * Number.
+ */
+id: number, 
+/**
+ * As in the sidebar.
+ */
+title: string, 
+/**
+ * From the first to the last.
+ */
+messages: Array<Message>, };
+
+/**
+ * One message.
+ */
+export type Message = { 
+/**
+ * Number.
+ */
+id: number, 
+/**
+ * Whose.
+ */
+role: Role, 
+/**
+ * As written so far.
+ */
+text: string, 
+/**
+ * How it stands.
+ */
+state: MessageState, 
+/**
+ * The turn that writes it, while one does.
+ */
+turn: number | null, 
+/**
+ * What is known of how it was written; replies only.
+ */
+record: ReplyRecord | null, };
+
+/**
+ * Whose message.
+ */
+export type Role = "user" | "assistant";
+
+/**
+ * How a message stands.
+ */
+export type MessageState = "writing" | "finished" | "stopped" | "length" | "context-full" | "interrupted" | "failed";
+
+/**
+ * What is known of how a reply was written: the quiet line under it.
+ */
+export type ReplyRecord = { 
+/**
+ * The model's name.
+ */
+model: string, 
+/**
+ * What computed: "CPU".
+ */
+backend: string, 
+/**
+ * Why that: "no NVIDIA driver found".
+ */
+backendReason: string, 
+/**
+ * Tokens written.
+ */
+generatedTokens: number, 
+/**
+ * Tokens read for it.
+ */
+promptTokens: number, 
+/**
+ * Of these, tokens that were still in memory.
+ */
+cachedTokens: number, 
+/**
+ * Reading, in milliseconds.
+ */
+prefillMs: number, 
+/**
+ * Writing, in milliseconds.
+ */
+decodeMs: number, 
+/**
+ * From the request to the first token; none if there was none.
+ */
+firstTokenMs: number | null, 
+/**
+ * The seed that was used.
+ */
+seed: number, 
+/**
+ * The settings that were used.
+ */
+sampling: Sampling, 
+/**
+ * Why it failed, in plain words, if it did.
+ */
+failure: string | null, };
+
+/**
+ * The answer to a message that was sent.
+ */
+export type Sent = { 
+/**
+ * The turn that writes the reply: attach to it, or stop it.
+ */
+turn: number, 
+/**
+ * The conversation as it stands, with the question and the reply that is being written.
+ */
+conversation: Conversation, };
+
+/**
+ * A reply that is being written.
+ */
+export type RunningTurn = { 
+/**
+ * The turn.
+ */
+turn: number, 
+/**
+ * Where.
+ */
+conversation: number, 
+/**
+ * Which message.
+ */
+message: number, };
+
+/**
+ * What a turn tells its reader; several at once, at most one batch a frame.
+ */
+export type TurnBatch = { 
+/**
+ * The number of the next event: attach from there after a break.
+ */
+nextSeq: number, 
+/**
+ * In order.
+ */
+events: Array<TurnEvent>, };
+
+/**
+ * One piece of news of a turn.
+ */
+export type TurnEvent = { "kind": "waiting", } | { "kind": "reading", 
+/**
+ * Tokens read.
+ */
+done: number, 
+/**
+ * Tokens to read.
+ */
+total: number, } | { "kind": "text", 
+/**
+ * Whole characters.
+ */
+text: string, 
+/**
+ * Tokens written so far.
+ */
+tokens: number, } | { "kind": "finished", 
+/**
+ * The message as it is now stored.
+ */
+message: Message, } | { "kind": "failed", 
+/**
+ * The message as it is now stored.
+ */
+message: Message, 
+/**
+ * What went wrong.
+ */
+error: WireError, };
+
+/**
+ * Something that could not be done.
+ */
+export type WireError = { 
+/**
+ * For the window to act on.
+ */
+code: Code, 
+/**
+ * For the person to read.
+ */
+message: string, };
+
+/**
+ * The errors that a window acts on.
+ */
+export type Code = "no-model" | "refused" | "stopped" | "too-long" | "busy" | "not-found" | "storage" | "internal";

@@ -1,0 +1,322 @@
+/** A scripted platform: tests and the browser see the whole window without the program. */
+import type {
+  Conversation,
+  ConversationSummary,
+  Message,
+  ModelEntry,
+  RunningTurn,
+  Sent,
+  Settings,
+  Snapshot,
+  Status,
+  TurnBatch,
+  TurnEvent,
+  WireError,
+} from "../bindings";
+import type { Platform, PlatformEvents, TurnReader, Unsubscribe } from "../types";
+import { type Scenario, loadingStatus, openStatus, recordFor } from "./scenarios";
+
+type Handler = (payload: never) => void;
+
+interface LiveTurn {
+  running: RunningTurn;
+  pieces: string[];
+  written: number;
+  events: TurnEvent[];
+  readers: TurnReader[];
+  timer: ReturnType<typeof setTimeout> | null;
+}
+
+const loadStepMs = 120;
+const loadStep = 0.03;
+
+/** See `Platform`. */
+export class FakePlatform implements Platform {
+  readonly #scenario: Scenario;
+  readonly #handlers = new Map<string, Set<Handler>>();
+  readonly #conversations = new Map<number, Conversation>();
+  readonly #deleted = new Map<number, ConversationSummary>();
+  readonly #turns = new Map<number, LiveTurn>();
+  #snapshot: Snapshot;
+  #loading: ReturnType<typeof setInterval> | null = null;
+  #nextId = 1_000_000;
+  #replyCount = 0;
+  /** What was asked of the shell, for tests. */
+  readonly opened: string[] = [];
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario;
+    this.#snapshot = scenario.snapshot;
+    for (const conversation of scenario.conversations) {
+      this.#conversations.set(conversation.id, conversation);
+    }
+  }
+
+  async bootstrap(): Promise<Snapshot> {
+    const turns = [...this.#turns.values()].map((turn) => turn.running);
+    return { ...this.#snapshot, turns };
+  }
+
+  async openConversation(id: number): Promise<Conversation> {
+    const conversation = this.#conversations.get(id);
+    if (!conversation) throw fault("not-found", "This conversation is not there any more.");
+    return conversation;
+  }
+
+  async renameConversation(id: number, title: string): Promise<ConversationSummary> {
+    const conversation = await this.openConversation(id);
+    this.#conversations.set(id, { ...conversation, title });
+    return this.#touch(id, title);
+  }
+
+  async deleteConversation(id: number): Promise<void> {
+    const summary = this.#snapshot.conversations.find((c) => c.id === id);
+    if (!summary) throw fault("not-found", "This conversation is not there any more.");
+    this.#deleted.set(id, summary);
+    this.#list(this.#snapshot.conversations.filter((c) => c.id !== id));
+  }
+
+  async restoreConversation(id: number): Promise<ConversationSummary> {
+    const summary = this.#deleted.get(id);
+    if (!summary) throw fault("not-found", "This conversation is not there any more.");
+    this.#deleted.delete(id);
+    this.#list([...this.#snapshot.conversations, summary]);
+    return summary;
+  }
+
+  async send(conversation: number | null, text: string, reader: TurnReader): Promise<Sent> {
+    if (!this.#snapshot.status.model) throw fault("no-model", "No model is open.");
+    const id = conversation ?? this.#nextId++;
+    const before = this.#conversations.get(id) ?? { id, title: titleFrom(text), messages: [] };
+    const question: Message = {
+      id: this.#nextId++,
+      role: "user",
+      text,
+      state: "finished",
+      turn: null,
+      record: null,
+    };
+    return this.#begin({ ...before, messages: [...before.messages, question] }, reader);
+  }
+
+  async regenerate(message: number, reader: TurnReader): Promise<Sent> {
+    for (const conversation of this.#conversations.values()) {
+      const index = conversation.messages.findIndex((m) => m.id === message);
+      if (index === -1) continue;
+      return this.#begin(
+        { ...conversation, messages: conversation.messages.slice(0, index) },
+        reader,
+      );
+    }
+    throw fault("not-found", "This reply is not there any more.");
+  }
+
+  async attach(turn: number, fromSeq: number, reader: TurnReader): Promise<boolean> {
+    const live = this.#turns.get(turn);
+    if (!live) return false;
+    const events = live.events.slice(fromSeq);
+    if (events.length > 0) reader({ nextSeq: live.events.length, events });
+    live.readers.push(reader);
+    return true;
+  }
+
+  async stop(turn: number): Promise<void> {
+    const live = this.#turns.get(turn);
+    if (live) this.#end(live, "stopped");
+  }
+
+  async pickModel(): Promise<ModelEntry | null> {
+    return this.#snapshot.models[0] ?? this.addModel("/home/ana/models/picked.gguf");
+  }
+
+  async addModel(path: string): Promise<ModelEntry> {
+    if (!path.endsWith(".gguf")) throw fault("refused", `${path} is not a model file.`);
+    const cut = path.lastIndexOf("/");
+    const entry: ModelEntry = {
+      id: path,
+      name: path.slice(cut + 1),
+      folder: path.slice(0, cut),
+      sizeBytes: 98_300_000,
+      missing: false,
+      lastUsedMs: null,
+    };
+    this.#models([entry, ...this.#snapshot.models.filter((m) => m.id !== path)]);
+    return entry;
+  }
+
+  async loadModel(): Promise<void> {
+    this.startLoading();
+  }
+
+  /** Loads as if a file of a few hundred megabytes were read. */
+  startLoading(): void {
+    let share = 0;
+    this.#status(loadingStatus(0));
+    this.#loading = setInterval(() => {
+      share += loadStep;
+      if (share < 1) {
+        this.#status(loadingStatus(share));
+        return;
+      }
+      this.#endLoading();
+      this.#status(openStatus);
+    }, loadStepMs);
+  }
+
+  async stopLoading(): Promise<void> {
+    this.#endLoading();
+    this.#status({
+      ...openStatus,
+      model: null,
+      banner: { ...openStatus.banner, kind: "no-model", state: "No model open.", reason: "" },
+    });
+  }
+
+  async forgetModel(id: string): Promise<void> {
+    this.#models(this.#snapshot.models.filter((m) => m.id !== id));
+  }
+
+  async saveSettings(settings: Settings): Promise<Settings> {
+    this.#snapshot = { ...this.#snapshot, settings };
+    return settings;
+  }
+
+  async openLink(url: string): Promise<void> {
+    this.opened.push(url);
+  }
+
+  async on<E extends keyof PlatformEvents>(
+    event: E,
+    handler: (payload: PlatformEvents[E]) => void,
+  ): Promise<Unsubscribe> {
+    const handlers = this.#handlers.get(event) ?? new Set();
+    handlers.add(handler as Handler);
+    this.#handlers.set(event, handlers);
+    return () => handlers.delete(handler as Handler);
+  }
+
+  #begin(conversation: Conversation, reader: TurnReader): Sent {
+    const { script } = this.#scenario;
+    const turn = this.#nextId++;
+    const reply: Message = {
+      id: this.#nextId++,
+      role: "assistant",
+      text: "",
+      state: "writing",
+      turn,
+      record: null,
+    };
+    const words = script.replies[this.#replyCount++ % script.replies.length] ?? "";
+    const live: LiveTurn = {
+      running: { turn, conversation: conversation.id, message: reply.id },
+      pieces: words.match(/\s*\S+|\s+$/g) ?? [],
+      written: 0,
+      events: [],
+      readers: [reader],
+      timer: null,
+    };
+    this.#turns.set(turn, live);
+    const full = { ...conversation, messages: [...conversation.messages, reply] };
+    this.#conversations.set(conversation.id, full);
+    this.#touch(conversation.id, conversation.title);
+    live.timer = setTimeout(() => {
+      this.#tell(live, { kind: "reading", done: 38, total: 38 });
+      this.#write(live);
+    }, script.readingMs);
+    return { turn, conversation: full };
+  }
+
+  #write(live: LiveTurn): void {
+    const { script } = this.#scenario;
+    const piece = live.pieces[live.written];
+    if (script.failAfter !== null && live.written >= script.failAfter) {
+      this.#end(live, "failed");
+      return;
+    }
+    if (piece === undefined) {
+      this.#end(live, "finished");
+      return;
+    }
+    live.written += 1;
+    this.#tell(live, { kind: "text", text: piece, tokens: live.written });
+    live.timer = setTimeout(() => {
+      this.#write(live);
+    }, script.stepMs);
+  }
+
+  #end(live: LiveTurn, state: "finished" | "stopped" | "failed"): void {
+    if (live.timer) clearTimeout(live.timer);
+    const { turn, conversation, message } = live.running;
+    this.#turns.delete(turn);
+    const text = live.pieces.slice(0, live.written).join("");
+    const failure = state === "failed" ? "The engine stopped: out of memory." : null;
+    const ended: Message = {
+      id: message,
+      role: "assistant",
+      text,
+      state,
+      turn: null,
+      record: text === "" ? null : { ...recordFor(text), failure },
+    };
+    const stored = this.#conversations.get(conversation);
+    if (stored) {
+      this.#conversations.set(conversation, {
+        ...stored,
+        messages: stored.messages.map((m) => (m.id === message ? ended : m)),
+      });
+    }
+    this.#tell(
+      live,
+      failure === null
+        ? { kind: "finished", message: ended }
+        : { kind: "failed", message: ended, error: fault("internal", failure) },
+    );
+    this.#emit("turn-ended", live.running);
+  }
+
+  #tell(live: LiveTurn, event: TurnEvent): void {
+    live.events.push(event);
+    const batch: TurnBatch = { nextSeq: live.events.length, events: [event] };
+    for (const reader of live.readers) reader(batch);
+  }
+
+  #touch(id: number, title: string): ConversationSummary {
+    const newest = Math.max(0, ...this.#snapshot.conversations.map((c) => c.updatedMs));
+    const summary = { id, title, updatedMs: newest + 1 };
+    this.#list([summary, ...this.#snapshot.conversations.filter((c) => c.id !== id)]);
+    return summary;
+  }
+
+  #list(conversations: ConversationSummary[]): void {
+    this.#snapshot = { ...this.#snapshot, conversations };
+    this.#emit("conversations", conversations);
+  }
+
+  #models(models: ModelEntry[]): void {
+    this.#snapshot = { ...this.#snapshot, models };
+    this.#emit("models", models);
+  }
+
+  #status(status: Status): void {
+    this.#snapshot = { ...this.#snapshot, status };
+    this.#emit("status", status);
+  }
+
+  #endLoading(): void {
+    if (this.#loading) clearInterval(this.#loading);
+    this.#loading = null;
+  }
+
+  #emit<E extends keyof PlatformEvents>(event: E, payload: PlatformEvents[E]): void {
+    for (const handler of this.#handlers.get(event) ?? []) handler(payload as never);
+  }
+}
+
+function fault(code: WireError["code"], message: string): WireError {
+  return { code, message };
+}
+
+function titleFrom(text: string): string {
+  const line = text.trim().split("\n")[0] ?? "";
+  return line.length > 48 ? `${line.slice(0, 47)}…` : line;
+}

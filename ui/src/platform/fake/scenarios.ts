@@ -1,0 +1,265 @@
+/** The situations that the scripted platform can show; `#name` in the address chooses one. */
+import type { Banner, Conversation, Message, ReplyRecord, Snapshot, Status } from "../bindings";
+import { defaultSampling, defaultSettings } from "../../state/model";
+import { code, prose, questions, short, titles } from "./words";
+
+/** How the scripted engine answers. */
+export interface Script {
+  replies: string[];
+  /** Milliseconds before the first word. */
+  readingMs: number;
+  /** Milliseconds between pieces. */
+  stepMs: number;
+  /** Fails after that many pieces. */
+  failAfter: number | null;
+}
+
+/** One situation. */
+export interface Scenario {
+  snapshot: Snapshot;
+  conversations: Conversation[];
+  script: Script;
+  /** What happens by itself after the start. */
+  opening: "nothing" | "show-first" | "send" | "send-and-stop" | "stop-early" | "load";
+}
+
+/** Names of all situations. */
+export const scenarioNames = [
+  "empty",
+  "ready",
+  "chat",
+  "streaming",
+  "stopped",
+  "early",
+  "refused",
+  "failed",
+  "loading",
+  "waiting",
+  "long",
+] as const;
+
+export type ScenarioName = (typeof scenarioNames)[number];
+
+const now = 1_790_000_000_000;
+const modelName = "SmolLM2-135M-Instruct";
+const starterBytes = 98_300_000;
+
+export const cpuBanner: Banner = {
+  kind: "cpu",
+  tone: "neutral",
+  state: "CPU",
+  reason: "no NVIDIA driver found · AVX-512 · 2 threads",
+  advice: "Fine if there is no NVIDIA card. Otherwise install the driver.",
+  progress: null,
+  actions: [],
+  details: [
+    { name: "Device", value: "CPU" },
+    { name: "Driver", value: "none found" },
+    { name: "Instruction set", value: "AVX-512" },
+    { name: "Threads", value: "2" },
+    { name: "Weights", value: "98 MB, read from the file in place" },
+    { name: "Context", value: "8,192 tokens, 94 MB" },
+    { name: "Memory free", value: "18.2 GB" },
+  ],
+};
+
+export const openStatus: Status = {
+  banner: cpuBanner,
+  model: {
+    id: "smol",
+    name: modelName,
+    context: 8192,
+    architecture: "llama",
+    quantization: "Q4_1",
+    templateFallback: null,
+  },
+};
+
+const noModelStatus: Status = {
+  banner: {
+    kind: "no-model",
+    tone: "neutral",
+    state: "No model open.",
+    reason: "Open a model file, or get the starter model (98 MB).",
+    advice: null,
+    progress: null,
+    actions: ["open-model", "open-starter"],
+    details: [{ name: "Instruction set", value: "AVX-512" }],
+  },
+  model: null,
+};
+
+const refusedStatus: Status = {
+  banner: {
+    kind: "refused",
+    tone: "refusal",
+    state: "Not loaded",
+    reason: "llama-3.gguf is incomplete: it has 2.1 GB of 4.7 GB. Probably the download broke off.",
+    advice: "Download the file again. The model that was open before stays open.",
+    progress: null,
+    actions: ["open-model"],
+    details: [
+      { name: "File", value: "/home/ana/Downloads/llama-3.gguf" },
+      { name: "Found", value: "2,104,533,975 bytes" },
+      { name: "Needed", value: "4,661,216,384 bytes" },
+    ],
+  },
+  model: openStatus.model,
+};
+
+/** The banner of a load that has got so far. */
+export function loadingStatus(share: number): Status {
+  return {
+    banner: {
+      kind: "loading",
+      tone: "neutral",
+      state: "Loading",
+      reason: `qwen2.5-coder-0.5b · ${Math.round(share * 100)} % · ${Math.ceil(4 * (1 - share))} s left`,
+      advice: null,
+      progress: share,
+      actions: ["stop-loading"],
+      details: [{ name: "File", value: "/home/ana/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf" }],
+    },
+    model: null,
+  };
+}
+
+const waitingStatus: Status = {
+  banner: {
+    ...cpuBanner,
+    kind: "waiting",
+    tone: "attention",
+    state: "Waiting",
+    reason: "for the reply in “Bread without kneading”",
+  },
+  model: openStatus.model,
+};
+
+export function recordFor(text: string): ReplyRecord {
+  const generatedTokens = Math.max(1, Math.round(text.length / 4.2));
+  return {
+    model: modelName,
+    backend: "CPU",
+    backendReason: "no NVIDIA driver found",
+    generatedTokens,
+    promptTokens: 38,
+    cachedTokens: 12,
+    prefillMs: 310,
+    decodeMs: (generatedTokens / 48) * 1000,
+    firstTokenMs: 320,
+    seed: 2_718_281,
+    sampling: defaultSampling,
+    failure: null,
+  };
+}
+
+let nextMessage = 1;
+
+function pair(question: string, answer: string, change: Partial<Message> = {}): Message[] {
+  const user: Message = {
+    id: nextMessage++,
+    role: "user",
+    text: question,
+    state: "finished",
+    turn: null,
+    record: null,
+  };
+  const reply: Message = {
+    id: nextMessage++,
+    role: "assistant",
+    text: answer,
+    state: "finished",
+    turn: null,
+    record: recordFor(answer),
+    ...change,
+  };
+  return [user, reply];
+}
+
+function conversations(): Conversation[] {
+  const [tides = "", counting = "", capital = ""] = questions;
+  return titles.map((title, index) => ({
+    id: index + 1,
+    title,
+    messages: index === 1 ? [...pair(capital, short), ...pair(counting, code)] : pair(tides, prose),
+  }));
+}
+
+function longConversation(): Conversation {
+  const [tides = "", counting = ""] = questions;
+  const messages: Message[] = [];
+  for (let round = 0; round < 1000; round += 1) {
+    messages.push(...pair(round % 3 ? tides : counting, round % 3 ? prose : code));
+  }
+  return { id: 1, title: titles[0] ?? "", messages };
+}
+
+function snapshotOf(status: Status, list: Conversation[]): Snapshot {
+  const day = 86_400_000;
+  return {
+    version: "0.1.0",
+    status,
+    settings: defaultSettings,
+    conversations: list.map((c, index) => ({
+      id: c.id,
+      title: c.title,
+      updatedMs: now - index * day * 0.7,
+    })),
+    models: [
+      entry("smol", "smollm2-135m-instruct-q4_1.gguf", "/home/ana/models", starterBytes),
+      entry("qwen", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "/home/ana/models", 491_000_000),
+      entry("gone", "llama-3.gguf", "/media/ana/stick", null),
+    ],
+    starter: { state: "ready", id: "smol", sizeBytes: starterBytes },
+    turns: [],
+  };
+}
+
+function entry(id: string, name: string, folder: string, sizeBytes: number | null) {
+  return { id, name, folder, sizeBytes, missing: sizeBytes === null, lastUsedMs: now };
+}
+
+const calm: Script = { replies: [code, prose, short], readingMs: 400, stepMs: 30, failAfter: null };
+
+/** Makes a situation afresh. */
+export function scenario(name: ScenarioName): Scenario {
+  nextMessage = 1;
+  const all = conversations();
+  const base = { snapshot: snapshotOf(openStatus, all), conversations: all, script: calm };
+  switch (name) {
+    case "empty":
+      return {
+        ...base,
+        snapshot: { ...snapshotOf(noModelStatus, []), models: [] },
+        conversations: [],
+        opening: "nothing",
+      };
+    case "ready":
+      return { ...base, opening: "nothing" };
+    case "chat":
+      return { ...base, opening: "show-first" };
+    case "streaming":
+      return { ...base, opening: "send" };
+    case "stopped":
+      return { ...base, opening: "send-and-stop" };
+    case "early":
+      return { ...base, script: { ...calm, readingMs: 60_000 }, opening: "stop-early" };
+    case "refused":
+      return { ...base, snapshot: snapshotOf(refusedStatus, all), opening: "show-first" };
+    case "failed":
+      return { ...base, script: { ...calm, failAfter: 12 }, opening: "send" };
+    case "loading":
+      return { ...base, snapshot: snapshotOf(loadingStatus(0), all), opening: "load" };
+    case "waiting":
+      return { ...base, snapshot: snapshotOf(waitingStatus, all), opening: "show-first" };
+    case "long": {
+      const list = [longConversation(), ...all.slice(1)];
+      return {
+        ...base,
+        conversations: list,
+        snapshot: snapshotOf(openStatus, list),
+        opening: "show-first",
+      };
+    }
+  }
+}

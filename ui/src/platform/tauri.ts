@@ -1,0 +1,38 @@
+/** The real shell. The only file that knows Tauri. */
+import { Channel, invoke } from "@tauri-apps/api/core";
+import { listen } from "@tauri-apps/api/event";
+import type { Platform, TurnBatch, TurnReader } from "./types";
+
+function channelFor(reader: TurnReader): Channel<TurnBatch> {
+  const channel = new Channel<TurnBatch>();
+  channel.onmessage = reader;
+  return channel;
+}
+
+/** The platform of the real window. */
+export const tauriPlatform: Platform = {
+  bootstrap: () => invoke("bootstrap"),
+  openConversation: (id) => invoke("open_conversation", { id }),
+  renameConversation: (id, title) => invoke("rename_conversation", { id, title }),
+  deleteConversation: (id) => invoke("delete_conversation", { id }),
+  restoreConversation: (id) => invoke("restore_conversation", { id }),
+  send: (conversation, text, reader) =>
+    invoke("send", { conversation, text, channel: channelFor(reader) }),
+  regenerate: (message, reader) => invoke("regenerate", { message, channel: channelFor(reader) }),
+  attach: (turn, fromSeq, reader) =>
+    invoke("attach", { turn, fromSeq, channel: channelFor(reader) }),
+  stop: (turn) => invoke("stop", { turn }),
+  pickModel: () => invoke("pick_model"),
+  addModel: (path) => invoke("add_model", { path }),
+  loadModel: (id) => invoke("load_model", { id }),
+  stopLoading: () => invoke("stop_loading"),
+  forgetModel: (id) => invoke("forget_model", { id }),
+  saveSettings: (settings) => invoke("save_settings", { settings }),
+  openLink: (url) => invoke("open_link", { url }),
+  on: (event, handler) => listen(event, ({ payload }) => handler(payload as never)),
+};
+
+/** Whether this page runs inside the real shell. */
+export function insideTauri(): boolean {
+  return "__TAURI_INTERNALS__" in globalThis;
+}

@@ -1,0 +1,71 @@
+/**
+ * The one door between the window and the rest of the program. Everything behind it can be
+ * replaced: by the real shell (`tauri.ts`) or by a scripted one (`fake/`).
+ */
+import type {
+  Conversation,
+  ConversationSummary,
+  ModelEntry,
+  RunningTurn,
+  Sent,
+  Settings,
+  Snapshot,
+  Status,
+  TurnBatch,
+  WireError,
+} from "./bindings";
+
+export type * from "./bindings";
+
+/** Takes what a turn tells, in order. */
+export type TurnReader = (batch: TurnBatch) => void;
+
+/** Ends a subscription. */
+export type Unsubscribe = () => void;
+
+/** The rare news that concern the whole window. */
+export interface PlatformEvents {
+  status: Status;
+  conversations: ConversationSummary[];
+  models: ModelEntry[];
+  "turn-ended": RunningTurn;
+}
+
+/** What the window can ask for. A rejection is always a `WireError`. */
+export interface Platform {
+  bootstrap(): Promise<Snapshot>;
+  openConversation(id: number): Promise<Conversation>;
+  renameConversation(id: number, title: string): Promise<ConversationSummary>;
+  deleteConversation(id: number): Promise<void>;
+  restoreConversation(id: number): Promise<ConversationSummary>;
+  send(conversation: number | null, text: string, reader: TurnReader): Promise<Sent>;
+  regenerate(message: number, reader: TurnReader): Promise<Sent>;
+  /** False if the turn is over: read the conversation again. */
+  attach(turn: number, fromSeq: number, reader: TurnReader): Promise<boolean>;
+  stop(turn: number): Promise<void>;
+  /** Null if the person closed the dialog. */
+  pickModel(): Promise<ModelEntry | null>;
+  addModel(path: string): Promise<ModelEntry>;
+  /** Answers at once; how it goes is told by `status`. */
+  loadModel(id: string): Promise<void>;
+  stopLoading(): Promise<void>;
+  forgetModel(id: string): Promise<void>;
+  saveSettings(settings: Settings): Promise<Settings>;
+  openLink(url: string): Promise<void>;
+  on<E extends keyof PlatformEvents>(
+    event: E,
+    handler: (payload: PlatformEvents[E]) => void,
+  ): Promise<Unsubscribe>;
+}
+
+/** Whatever was thrown, as an error that can be shown. */
+export function asWireError(thrown: unknown): WireError {
+  if (typeof thrown === "object" && thrown !== null && "message" in thrown) {
+    const { message } = thrown as { message: unknown };
+    const code = "code" in thrown ? (thrown as { code: unknown }).code : undefined;
+    if (typeof message === "string") {
+      return { code: typeof code === "string" ? (code as WireError["code"]) : "internal", message };
+    }
+  }
+  return { code: "internal", message: typeof thrown === "string" ? thrown : "Something went wrong." };
+}

@@ -1,0 +1,313 @@
+/**
+ * Joins the pure state to a platform: asks, dispatches the answers, and lets the news of turns in
+ * at most once a frame. The only place with effects that reach outside the window.
+ */
+import { type Platform, type TurnBatch, type Unsubscribe, asWireError } from "../platform/types";
+import type { RunningTurn, Sent, Settings, WireError } from "../platform/types";
+import type { Action } from "../state/actions";
+import { type AppState, type Key, type Pending, initialState } from "../state/model";
+import { reduce } from "../state/reduce";
+import { draftFor, dueQueued, readiness } from "../state/select";
+import { turnOf } from "../state/turns";
+
+/** Runs something with the next frame. */
+export type Schedule = (run: () => void) => void;
+
+/**
+ * How long the end of a turn may be known to the window before its last news have come through
+ * the channel. After that the conversation is read again.
+ */
+const channelGraceMs = 1_000;
+
+/** A hidden window gets no frames; its news come in all the same. */
+const hiddenFlushMs = 250;
+
+function withNextFrame(run: () => void): void {
+  let ran = false;
+  const once = (): void => {
+    if (ran) return;
+    ran = true;
+    run();
+  };
+  requestAnimationFrame(once);
+  setTimeout(once, hiddenFlushMs);
+}
+
+/** One window's dealings with the program. */
+export class Session {
+  state = $state.raw<AppState>(initialState);
+
+  readonly #platform: Platform;
+  readonly #schedule: Schedule;
+  #arrived: { turn: number; batch: TurnBatch }[] = [];
+  #flushScheduled = false;
+  #subscriptions: Unsubscribe[] = [];
+
+  constructor(platform: Platform, schedule: Schedule = withNextFrame) {
+    this.#platform = platform;
+    this.#schedule = schedule;
+  }
+
+  /** Subscribes first, so that nothing is missed between the snapshot and the first event. */
+  async start(): Promise<void> {
+    try {
+      this.#subscriptions = await Promise.all([
+        this.#platform.on("status", (status) => {
+          this.dispatch({ type: "status", status });
+        }),
+        this.#platform.on("conversations", (conversations) => {
+          this.dispatch({ type: "conversations", conversations });
+        }),
+        this.#platform.on("models", (models) => {
+          this.dispatch({ type: "models", models });
+        }),
+        this.#platform.on("turn-ended", (turn) => {
+          this.#expectEnd(turn);
+        }),
+      ]);
+      const snapshot = await this.#platform.bootstrap();
+      this.dispatch({ type: "started", snapshot });
+      for (const running of snapshot.turns) void this.#attach(running);
+    } catch (thrown) {
+      this.dispatch({ type: "start-failed", error: asWireError(thrown) });
+    }
+  }
+
+  /** Ends the subscriptions. */
+  close(): void {
+    for (const end of this.#subscriptions) end();
+    this.#subscriptions = [];
+  }
+
+  /** Changes the state, and sends what was waiting for that change. */
+  dispatch(action: Action): void {
+    this.state = reduce(this.state, action);
+    for (const { key, text } of dueQueued(this.state)) {
+      this.state = reduce(this.state, { type: "unqueue", key });
+      void this.#submit(key, text);
+    }
+  }
+
+  /** Shows a conversation, or the one that is not begun. */
+  async show(key: Key): Promise<void> {
+    this.dispatch({ type: "show", key });
+    if (key === "new" || this.state.open[key]) return;
+    await this.#attempt(key, "Not opened", async () => {
+      const conversation = await this.#platform.openConversation(key);
+      this.dispatch({ type: "opened", conversation });
+      for (const message of conversation.messages) {
+        const turn = message.turn;
+        if (message.state !== "writing" || turn === null || this.state.turns[turn]) continue;
+        void this.#attach({ turn, conversation: key, message: message.id });
+      }
+    });
+  }
+
+  /** Keeps the words in the box. */
+  draft(text: string): void {
+    this.dispatch({ type: "draft", key: this.state.shown, text });
+  }
+
+  /** Sends what is in the box, or lets it wait while a reply is written or a model is loaded. */
+  submitDraft(): void {
+    const key = this.state.shown;
+    const text = draftFor(this.state, key);
+    if (text.trim() === "") return;
+    const now = readiness(this.state, key);
+    if (now.kind === "no-model") return;
+    this.dispatch({ type: "draft", key, text: "" });
+    if (now.kind === "ready") void this.#submit(key, text);
+    else this.dispatch({ type: "queue", key, text });
+  }
+
+  /** Sends words that are not from the box (a sample prompt, a message that waited). */
+  sendText(key: Key, text: string): void {
+    if (readiness(this.state, key).kind === "ready") void this.#submit(key, text);
+  }
+
+  /** Sends the message that waits for the person. */
+  sendQueued(key: Key): void {
+    const queued = this.state.queued[key];
+    if (!queued || readiness(this.state, key).kind !== "ready") return;
+    this.dispatch({ type: "unqueue", key });
+    void this.#submit(key, queued.text);
+  }
+
+  async #submit(key: Key, text: string): Promise<void> {
+    const conversation = key === "new" ? null : key;
+    await this.#turn(key, { kind: "send", text, stopWanted: false }, (reader) =>
+      this.#platform.send(conversation, text, reader),
+    );
+  }
+
+  /** Has a reply written again. */
+  async regenerate(message: number): Promise<void> {
+    const key = this.state.shown;
+    if (readiness(this.state, key).kind !== "ready") return;
+    await this.#turn(key, { kind: "regenerate", text: "", stopWanted: false }, (reader) =>
+      this.#platform.regenerate(message, reader),
+    );
+  }
+
+  async #turn(
+    key: Key,
+    pending: Pending,
+    ask: (reader: (batch: TurnBatch) => void) => Promise<Sent>,
+  ): Promise<void> {
+    this.dispatch({ type: "submitted", key, pending });
+    // News can come before the answer that says to which turn they belong.
+    const early: TurnBatch[] = [];
+    let turn: number | null = null;
+    try {
+      const sent = await ask((batch) => {
+        if (turn === null) early.push(batch);
+        else this.#arrive(turn, batch);
+      });
+      turn = sent.turn;
+      const stopWanted = this.state.pending[key]?.stopWanted ?? false;
+      this.dispatch({ type: "sent", key, sent });
+      for (const batch of early) this.#arrive(turn, batch);
+      if (stopWanted) await this.#platform.stop(turn);
+    } catch (thrown) {
+      this.dispatch({ type: "not-sent", key, error: asWireError(thrown) });
+    }
+  }
+
+  /** Ends the reply that is written in the conversation on the screen. */
+  async stop(): Promise<void> {
+    const key = this.state.shown;
+    const turn = turnOf(this.state, key);
+    this.dispatch({ type: "stop-wanted", key });
+    if (!turn) return;
+    await this.#attempt(key, "Not stopped", () => this.#platform.stop(turn.turn));
+  }
+
+  async #attach(running: RunningTurn): Promise<void> {
+    this.dispatch({ type: "attached", turn: running });
+    const from = this.state.turns[running.turn]?.nextSeq ?? 0;
+    try {
+      const alive = await this.#platform.attach(running.turn, from, (batch) => {
+        this.#arrive(running.turn, batch);
+      });
+      if (!alive) await this.#readAgain(running);
+    } catch {
+      await this.#readAgain(running);
+    }
+  }
+
+  #expectEnd(running: RunningTurn): void {
+    setTimeout(() => {
+      const known = this.state.turns[running.turn] !== undefined;
+      const stale = this.state.open[running.conversation]?.messages.some(
+        (m) => m.id === running.message && m.state === "writing",
+      );
+      if (known || stale) void this.#readAgain(running);
+    }, channelGraceMs);
+  }
+
+  async #readAgain(running: RunningTurn): Promise<void> {
+    const conversation = await this.#platform
+      .openConversation(running.conversation)
+      .catch(() => null);
+    this.dispatch({ type: "turn-lost", turn: running.turn, conversation });
+  }
+
+  #arrive(turn: number, batch: TurnBatch): void {
+    this.#arrived.push({ turn, batch });
+    if (this.#flushScheduled) return;
+    this.#flushScheduled = true;
+    this.#schedule(() => {
+      this.#flushScheduled = false;
+      const items = this.#arrived;
+      this.#arrived = [];
+      this.dispatch({ type: "batches", items });
+    });
+  }
+
+  async rename(id: number, title: string): Promise<void> {
+    await this.#attempt(id, "Not renamed", async () => {
+      const summary = await this.#platform.renameConversation(id, title);
+      this.dispatch({ type: "renamed", summary });
+    });
+  }
+
+  /** The reply that is written in it is stopped first: nobody could see it any more. */
+  async remove(id: number): Promise<void> {
+    const turn = turnOf(this.state, id);
+    await this.#attempt(id, "Not deleted", async () => {
+      if (turn) await this.#platform.stop(turn.turn);
+      await this.#platform.deleteConversation(id);
+      this.dispatch({ type: "removed", id });
+    });
+  }
+
+  async restore(id: number): Promise<void> {
+    await this.#attempt(this.state.shown, "Not brought back", async () => {
+      const summary = await this.#platform.restoreConversation(id);
+      this.dispatch({ type: "restored", summary });
+    });
+  }
+
+  /** Shows the system's dialog. True if a model was chosen. */
+  async pickModel(): Promise<WireError | null> {
+    return this.#tell(async () => {
+      const entry = await this.#platform.pickModel();
+      if (entry) await this.#platform.loadModel(entry.id);
+    });
+  }
+
+  /** Opens a model by its path. */
+  async openPath(path: string): Promise<WireError | null> {
+    return this.#tell(async () => {
+      const entry = await this.#platform.addModel(path);
+      await this.#platform.loadModel(entry.id);
+    });
+  }
+
+  async loadModel(id: string): Promise<WireError | null> {
+    return this.#tell(() => this.#platform.loadModel(id));
+  }
+
+  async forgetModel(id: string): Promise<WireError | null> {
+    return this.#tell(() => this.#platform.forgetModel(id));
+  }
+
+  async stopLoading(): Promise<WireError | null> {
+    return this.#tell(() => this.#platform.stopLoading());
+  }
+
+  /** Shows the choice at once; what the program made of it comes back. */
+  async saveSettings(settings: Settings): Promise<WireError | null> {
+    const before = this.state.settings;
+    this.dispatch({ type: "settings", settings });
+    const error = await this.#tell(async () => {
+      const saved = await this.#platform.saveSettings(settings);
+      this.dispatch({ type: "settings", settings: saved });
+    });
+    if (error) this.dispatch({ type: "settings", settings: before });
+    return error;
+  }
+
+  async openLink(url: string): Promise<void> {
+    await this.#attempt(this.state.shown, "Not opened", () => this.#platform.openLink(url));
+  }
+
+  /** Shows what went wrong as a row above the box. */
+  showProblem(what: string, error: WireError): void {
+    this.dispatch({ type: "problem", key: this.state.shown, what, error });
+  }
+
+  async #attempt(key: Key, what: string, run: () => Promise<void>): Promise<void> {
+    const error = await this.#tell(run);
+    if (error) this.dispatch({ type: "problem", key, what, error });
+  }
+
+  async #tell(run: () => Promise<void>): Promise<WireError | null> {
+    try {
+      await run();
+      return null;
+    } catch (thrown) {
+      return asWireError(thrown);
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** Everything that can happen. */
+import type {
+  Conversation,
+  ConversationSummary,
+  ModelEntry,
+  RunningTurn,
+  Sent,
+  Settings,
+  Snapshot,
+  Status,
+  TurnBatch,
+  WireError,
+} from "../platform/bindings";
+import type { Key, Pending } from "./model";
+
+/** One thing that happened. */
+export type Action =
+  | { type: "started"; snapshot: Snapshot }
+  | { type: "start-failed"; error: WireError }
+  | { type: "status"; status: Status }
+  | { type: "settings"; settings: Settings }
+  | { type: "models"; models: ModelEntry[] }
+  | { type: "conversations"; conversations: ConversationSummary[] }
+  | { type: "show"; key: Key }
+  | { type: "opened"; conversation: Conversation }
+  | { type: "renamed"; summary: ConversationSummary }
+  | { type: "removed"; id: number }
+  | { type: "restored"; summary: ConversationSummary }
+  | { type: "removal-settled" }
+  | { type: "draft"; key: Key; text: string }
+  | { type: "submitted"; key: Key; pending: Pending }
+  | { type: "sent"; key: Key; sent: Sent }
+  | { type: "not-sent"; key: Key; error: WireError }
+  | { type: "attached"; turn: RunningTurn }
+  | { type: "batches"; items: { turn: number; batch: TurnBatch }[] }
+  | { type: "stop-wanted"; key: Key }
+  | { type: "turn-lost"; turn: number; conversation: Conversation | null }
+  | { type: "queue"; key: Key; text: string }
+  | { type: "edit-queued"; key: Key; text: string }
+  | { type: "unqueue"; key: Key }
+  | { type: "problem"; key: Key; what: string; error: WireError }
+  | { type: "problem-seen"; key: Key };

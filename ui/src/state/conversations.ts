@@ -1,0 +1,96 @@
+/** What happens to the list of conversations and to the messages that are read. */
+import type { Conversation, ConversationSummary, Sent } from "../platform/bindings";
+import type { AppState, Key } from "./model";
+import { freshTurn } from "./turns";
+
+/** Newest first; equal times keep the higher number first, so that the order is always the same. */
+export function sorted(conversations: ConversationSummary[]): ConversationSummary[] {
+  return [...conversations].sort((a, b) => b.updatedMs - a.updatedMs || b.id - a.id);
+}
+
+/** Takes a conversation out of the list, remembering its place. */
+export function remove(state: AppState, id: number): AppState {
+  const index = state.conversations.findIndex((c) => c.id === id);
+  const summary = state.conversations[index];
+  if (!summary) return state;
+  const open = { ...state.open };
+  delete open[id];
+  return {
+    ...state,
+    conversations: state.conversations.filter((c) => c.id !== id),
+    open,
+    shown: state.shown === id ? "new" : state.shown,
+    removed: { summary, index },
+  };
+}
+
+/** Puts a conversation back where it was. */
+export function restore(state: AppState, summary: ConversationSummary): AppState {
+  const others = state.conversations.filter((c) => c.id !== summary.id);
+  return {
+    ...state,
+    conversations: sorted([...others, summary]),
+    removed: state.removed?.summary.id === summary.id ? null : state.removed,
+  };
+}
+
+/** Changes one row of the list. */
+export function replaceSummary(state: AppState, summary: ConversationSummary): AppState {
+  const opened = state.open[summary.id];
+  return {
+    ...state,
+    conversations: state.conversations.map((c) => (c.id === summary.id ? summary : c)),
+    open: opened
+      ? { ...state.open, [summary.id]: { ...opened, title: summary.title } }
+      : state.open,
+  };
+}
+
+/** The program has taken a message: it has a number now, and a turn writes the reply. */
+export function takeSent(state: AppState, key: Key, sent: Sent): AppState {
+  const { conversation, turn } = sent;
+  const reply = conversation.messages.findLast((m) => m.turn === turn);
+  const stopWanted = state.pending[key]?.stopWanted ?? false;
+  const moved = moveKey(state, key, conversation.id);
+  const turns =
+    reply?.state === "writing"
+      ? {
+          ...moved.turns,
+          [turn]: {
+            ...freshTurn({ turn, conversation: conversation.id, message: reply.id }),
+            stopping: stopWanted,
+          },
+        }
+      : moved.turns;
+  return {
+    ...moved,
+    turns,
+    open: { ...moved.open, [conversation.id]: conversation },
+    conversations: listed(moved.conversations, conversation),
+  };
+}
+
+/** The program tells the list too, but perhaps later: until then the row must not be missing. */
+function listed(list: ConversationSummary[], c: Conversation): ConversationSummary[] {
+  if (list.some((summary) => summary.id === c.id)) return list;
+  const newest = list.reduce((max, summary) => Math.max(max, summary.updatedMs), 0);
+  return [{ id: c.id, title: c.title, updatedMs: newest }, ...list];
+}
+
+/** What belonged to the conversation that was not begun now belongs to its number. */
+function moveKey(state: AppState, from: Key, to: number): AppState {
+  const pending = { ...state.pending };
+  const problems = { ...state.problems };
+  delete pending[from];
+  delete problems[from];
+  if (from === to) return { ...state, pending, problems };
+  const drafts = { ...state.drafts };
+  const queued = { ...state.queued };
+  const wasShown = state.shown === from;
+  // Typing goes on in the box that is on the screen: only then does the draft move along.
+  if (wasShown && drafts[from] !== undefined) drafts[to] = drafts[from];
+  if (wasShown) delete drafts[from];
+  if (queued[from]) queued[to] = queued[from];
+  delete queued[from];
+  return { ...state, pending, problems, drafts, queued, shown: wasShown ? to : state.shown };
+}

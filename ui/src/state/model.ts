@@ -1,0 +1,152 @@
+/**
+ * All that the window knows, as one plain value. Nothing in this folder knows the platform, the
+ * framework or the clock: state goes in, state comes out.
+ */
+import type {
+  Conversation,
+  ConversationSummary,
+  Message,
+  ModelEntry,
+  Sampling,
+  Settings,
+  Starter,
+  Status,
+  WireError,
+} from "../platform/bindings";
+
+/** A conversation's place in the window: its number, or the one that is not begun yet. */
+export type Key = number | "new";
+
+/** A reply that is being written, wherever it is. */
+export interface Turn {
+  turn: number;
+  conversation: number;
+  message: number;
+  phase: "waiting" | "reading" | "writing";
+  /** Tokens of the prompt that were read, and all there are. */
+  read: { done: number; total: number } | null;
+  text: string;
+  tokens: number;
+  /** The number of the next event that is wanted. */
+  nextSeq: number;
+  /** Stop was pressed and the end has not come yet. */
+  stopping: boolean;
+}
+
+/** A message on its way: shown at once, before the program has answered. */
+export interface Pending {
+  kind: "send" | "regenerate";
+  text: string;
+  /** Stop was pressed before the turn had a number. */
+  stopWanted: boolean;
+}
+
+/** The one message that waits above the composer. */
+export interface Queued {
+  text: string;
+  /** It waits for the reply, or (after a stop or a failure) for the person. */
+  waitsFor: "reply" | "person";
+}
+
+/** What could not be done, as a row above the composer. */
+export interface Problem {
+  error: WireError;
+  /** What was tried: "Not sent". */
+  what: string;
+}
+
+/** A conversation that was deleted and can still be had back. */
+export interface Removed {
+  summary: ConversationSummary;
+  /** Its place in the list. */
+  index: number;
+}
+
+/** The whole state. */
+export interface AppState {
+  phase: "starting" | "ready" | "failed";
+  /** Why the window could not start. */
+  startError: WireError | null;
+  version: string;
+  status: Status;
+  settings: Settings;
+  conversations: ConversationSummary[];
+  models: ModelEntry[];
+  starter: Starter;
+  shown: Key;
+  /** Conversations that were read, with their messages. */
+  open: Record<number, Conversation>;
+  turns: Record<number, Turn>;
+  pending: Partial<Record<Key, Pending>>;
+  drafts: Partial<Record<Key, string>>;
+  queued: Partial<Record<Key, Queued>>;
+  problems: Partial<Record<Key, Problem>>;
+  removed: Removed | null;
+  /** Why replies failed, where the stored record does not say it. */
+  failures: Record<number, WireError>;
+}
+
+/** The sampling that a fresh program uses. */
+export const defaultSampling: Sampling = {
+  temperature: 0.7,
+  topK: 40,
+  topP: 0.95,
+  minP: 0.05,
+  repeatPenalty: 1.1,
+  maxTokens: 2048,
+  seed: null,
+};
+
+/** The settings shown until the program has told its own. */
+export const defaultSettings: Settings = {
+  theme: "system",
+  device: "auto",
+  threads: null,
+  context: null,
+  systemPrompt: "",
+  sampling: defaultSampling,
+  sidebarFolded: false,
+};
+
+/** The state before the program has answered. */
+export const initialState: AppState = {
+  phase: "starting",
+  startError: null,
+  version: "",
+  status: {
+    banner: {
+      kind: "no-model",
+      tone: "neutral",
+      state: "Starting",
+      reason: "",
+      advice: null,
+      progress: null,
+      actions: [],
+      details: [],
+    },
+    model: null,
+  },
+  settings: defaultSettings,
+  conversations: [],
+  models: [],
+  starter: { state: "absent", why: "" },
+  shown: "new",
+  open: {},
+  turns: {},
+  pending: {},
+  drafts: {},
+  queued: {},
+  problems: {},
+  removed: null,
+  failures: {},
+};
+
+/** A message as it is drawn. */
+export interface ShownMessage extends Message {
+  /** Stable over the life of the bubble, also while it has no number yet. */
+  key: string;
+  /** The turn that writes it. */
+  live: Turn | null;
+  /** Why it failed, in plain words. */
+  failure: string | null;
+}

@@ -1,0 +1,178 @@
+/** The one place where state changes. */
+import type { Action } from "./actions";
+import { remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
+import type { AppState, Key, Queued, Turn } from "./model";
+import { applyBatch, freshTurn, holdQueued, turnOf } from "./turns";
+
+/** The state after an action. */
+export function reduce(state: AppState, action: Action): AppState {
+  switch (action.type) {
+    case "started": {
+      const { snapshot } = action;
+      const turns: Record<number, Turn> = {};
+      for (const running of snapshot.turns) turns[running.turn] = freshTurn(running);
+      return {
+        ...state,
+        phase: "ready",
+        version: snapshot.version,
+        status: snapshot.status,
+        settings: snapshot.settings,
+        conversations: sorted(snapshot.conversations),
+        models: snapshot.models,
+        starter: snapshot.starter,
+        turns,
+      };
+    }
+    case "start-failed":
+      return { ...state, phase: "failed", startError: action.error };
+    case "status":
+      return { ...state, status: action.status };
+    case "settings":
+      return { ...state, settings: action.settings };
+    case "models":
+      return { ...state, models: action.models };
+    case "conversations": {
+      const gone = state.removed?.summary.id;
+      const list = action.conversations.filter((c) => c.id !== gone);
+      return { ...state, conversations: sorted(list) };
+    }
+    case "show":
+      return { ...state, shown: action.key };
+    case "opened":
+      return { ...state, open: { ...state.open, [action.conversation.id]: action.conversation } };
+    case "renamed":
+      return replaceSummary(state, action.summary);
+    case "removed":
+      return remove(state, action.id);
+    case "restored":
+      return restore(state, action.summary);
+    case "removal-settled":
+      return { ...state, removed: null };
+    case "draft":
+      return { ...state, drafts: set(state.drafts, action.key, action.text || undefined) };
+    default:
+      return reduceWriting(state, action);
+  }
+}
+
+type WritingAction = Extract<
+  Action,
+  {
+    type:
+      | "submitted"
+      | "sent"
+      | "not-sent"
+      | "attached"
+      | "batches"
+      | "stop-wanted"
+      | "turn-lost"
+      | "queue"
+      | "edit-queued"
+      | "unqueue"
+      | "problem"
+      | "problem-seen";
+  }
+>;
+
+function reduceWriting(state: AppState, action: WritingAction): AppState {
+  switch (action.type) {
+    case "submitted":
+      return {
+        ...state,
+        pending: set(state.pending, action.key, action.pending),
+        problems: set(state.problems, action.key, undefined),
+      };
+    case "sent":
+      return takeSent(state, action.key, action.sent);
+    case "not-sent":
+      return notSent(state, action);
+    case "attached":
+      return state.turns[action.turn.turn]
+        ? state
+        : { ...state, turns: { ...state.turns, [action.turn.turn]: freshTurn(action.turn) } };
+    case "batches":
+      return action.items.reduce((s, { turn, batch }) => applyBatch(s, turn, batch), state);
+    case "stop-wanted":
+      return stopWanted(state, action.key);
+    case "turn-lost":
+      return turnLost(state, action);
+    case "queue":
+      return { ...state, queued: set(state.queued, action.key, joined(state, action)) };
+    case "edit-queued":
+      return editQueued(state, action);
+    case "unqueue":
+      return { ...state, queued: set(state.queued, action.key, undefined) };
+    case "problem":
+      return {
+        ...state,
+        problems: set(state.problems, action.key, { what: action.what, error: action.error }),
+      };
+    case "problem-seen":
+      return { ...state, problems: set(state.problems, action.key, undefined) };
+  }
+}
+
+/** The text is never lost: it goes back into the box, or, if that is in use, waits above it. */
+function notSent(state: AppState, action: Extract<Action, { type: "not-sent" }>): AppState {
+  const pending = state.pending[action.key];
+  const next: AppState = {
+    ...state,
+    pending: set(state.pending, action.key, undefined),
+    problems: set(state.problems, action.key, {
+      what: pending?.kind === "regenerate" ? "Not written again" : "Not sent",
+      error: action.error,
+    }),
+  };
+  if (!pending || pending.kind === "regenerate") return holdQueued(next, action.key);
+  if (!state.drafts[action.key] && !state.queued[action.key]) {
+    return { ...next, drafts: set(next.drafts, action.key, pending.text) };
+  }
+  const waiting = state.queued[action.key]?.text;
+  const text = waiting ? `${pending.text}\n\n${waiting}` : pending.text;
+  return { ...next, queued: set(next.queued, action.key, { text, waitsFor: "person" }) };
+}
+
+function stopWanted(state: AppState, key: Key): AppState {
+  const pending = state.pending[key];
+  if (pending) {
+    return { ...state, pending: set(state.pending, key, { ...pending, stopWanted: true }) };
+  }
+  const turn = turnOf(state, key);
+  if (!turn) return state;
+  return { ...state, turns: { ...state.turns, [turn.turn]: { ...turn, stopping: true } } };
+}
+
+function turnLost(state: AppState, action: Extract<Action, { type: "turn-lost" }>): AppState {
+  const lost = state.turns[action.turn];
+  const turns = { ...state.turns };
+  delete turns[action.turn];
+  const open = action.conversation
+    ? { ...state.open, [action.conversation.id]: action.conversation }
+    : state.open;
+  const next = { ...state, turns, open };
+  return lost ? holdQueued(next, lost.conversation) : next;
+}
+
+function joined(state: AppState, action: Extract<Action, { type: "queue" }>): Queued {
+  const before = state.queued[action.key];
+  if (!before) return { text: action.text, waitsFor: "reply" };
+  return { text: `${before.text}\n\n${action.text}`, waitsFor: "reply" };
+}
+
+function editQueued(state: AppState, action: Extract<Action, { type: "edit-queued" }>): AppState {
+  const before = state.queued[action.key];
+  if (!before) return state;
+  if (action.text.trim() === "") return { ...state, queued: set(state.queued, action.key, undefined) };
+  return { ...state, queued: set(state.queued, action.key, { ...before, text: action.text }) };
+}
+
+function set<V>(
+  record: Partial<Record<Key, V>>,
+  key: Key,
+  value: V | undefined,
+): Partial<Record<Key, V>> {
+  const next = { ...record };
+  if (value === undefined) delete next[key];
+  else next[key] = value;
+  return next;
+}
