@@ -1,0 +1,165 @@
+//! Weights that are ready, and the sessions that share them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use candor_arch::fuse;
+use candor_backend::{
+    KvType, LoadError, Loaded, Model, OpenError, OpenOptions, Precision, Progress, Session, Step,
+};
+
+use crate::forward::PATTERNS;
+use crate::session::CpuSession;
+use crate::simd::Kernels;
+use crate::state::{PAGE_TOKENS, Sizes, State};
+use crate::threads::{Pool, cores};
+use crate::weights::{PackedWeights, Weights};
+
+/// Slots of a session: more conversations at once than one machine can serve.
+const SLOTS_MAX: usize = 256;
+
+/// Tokens of a context, and of a state: positions stay exact in float32.
+const TOKENS_MAX: usize = 1 << 24;
+
+/// A model on the CPU.
+pub(crate) struct CpuLoaded {
+    pool: Arc<Pool>,
+    kernels: &'static Kernels,
+    weights: Arc<Weights>,
+    /// Made at load, or when the first fast session is opened.
+    packed: Mutex<Option<Arc<PackedWeights>>>,
+}
+
+impl CpuLoaded {
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        kernels: &'static Kernels,
+        weights: Arc<Weights>,
+        packed: Option<Arc<PackedWeights>>,
+    ) -> Self {
+        Self {
+            pool,
+            kernels,
+            weights,
+            packed: Mutex::new(packed),
+        }
+    }
+
+    fn packed(&self) -> Result<Arc<PackedWeights>, OpenError> {
+        let mut packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ready) = &*packed {
+            return Ok(Arc::clone(ready));
+        }
+        let made = PackedWeights::new(&self.weights, &self.pool, &mut Unwatched);
+        let made = Arc::new(made.map_err(|error| match error {
+            LoadError::OutOfMemory {
+                needed_bytes,
+                available_bytes,
+            } => OpenError::OutOfMemory {
+                needed_bytes,
+                available_bytes,
+            },
+            // Nobody can stop it, and the graph was checked.
+            _ => OpenError::OutOfMemory {
+                needed_bytes: 0,
+                available_bytes: 0,
+            },
+        })?);
+        *packed = Some(Arc::clone(&made));
+        Ok(made)
+    }
+}
+
+/// Nobody watches.
+struct Unwatched;
+
+impl Progress for Unwatched {
+    fn report(&mut self, _done_bytes: u64, _total_bytes: u64) -> Step {
+        Step::Go
+    }
+}
+
+impl Loaded for CpuLoaded {
+    fn open(&self, options: OpenOptions) -> Result<Box<dyn Session>, OpenError> {
+        within("the context length", options.ctx_len, TOKENS_MAX)?;
+        within("the number of slots", options.slots_max, SLOTS_MAX)?;
+        within("the tokens of the state", options.state_tokens, TOKENS_MAX)?;
+        let graph = &self.weights.model.graph;
+        let state_fits = StateNeed::of(graph, options);
+        state_fits.check()?;
+        let packed = match options.precision {
+            Precision::Exact => None,
+            Precision::Fast => Some(self.packed()?),
+        };
+        let sizes = Sizes {
+            kv: options.kv,
+            ctx_len: options.ctx_len,
+            slots: options.slots_max,
+            tokens: options.state_tokens,
+        };
+        Ok(Box::new(CpuSession::new(
+            Arc::clone(&self.pool),
+            self.kernels,
+            Arc::clone(&self.weights),
+            packed,
+            fuse(graph, PATTERNS),
+            State::new(&graph.state, sizes),
+        )))
+    }
+
+    fn weights_bytes(&self) -> u64 {
+        let packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.weights.size_bytes() + packed.as_ref().map_or(0, |packed| packed.size_bytes())
+    }
+
+    fn model(&self) -> &Arc<Model> {
+        &self.weights.model
+    }
+}
+
+fn within(what: &'static str, found: usize, max: usize) -> Result<(), OpenError> {
+    if (1..=max).contains(&found) {
+        return Ok(());
+    }
+    Err(OpenError::Option {
+        what,
+        found,
+        min: 1,
+        max,
+    })
+}
+
+/// What a full state takes. Its pages are made when they are first used; what could not fit even
+/// then is refused here, before the first token.
+struct StateNeed {
+    bytes: u64,
+}
+
+impl StateNeed {
+    fn of(graph: &candor_arch::Graph, options: OpenOptions) -> Self {
+        let value_bytes: u64 = match options.kv {
+            KvType::F32 => 4,
+            KvType::F16 => 2,
+        };
+        let values: usize = graph
+            .state
+            .iter()
+            .map(|layout| layout.values_per_token())
+            .sum();
+        let tokens = options.state_tokens.next_multiple_of(PAGE_TOKENS) as u64;
+        Self {
+            bytes: (values as u64)
+                .saturating_mul(tokens)
+                .saturating_mul(value_bytes),
+        }
+    }
+
+    fn check(&self) -> Result<(), OpenError> {
+        match cores::available_memory() {
+            Some(available_bytes) if self.bytes > available_bytes => Err(OpenError::OutOfMemory {
+                needed_bytes: self.bytes,
+                available_bytes,
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Attention over the state: every query against the keys up to its own position.
+//!
+//! Float16 state goes through the kernels. Float32 state goes through this file: page by page,
+//! scores, their exponentials against the page's largest score, the weighted sum of the values;
+//! then the pages are merged in their order. So a query's result depends on nothing but its slot.
+
+use candor_arch::{NodeId, Op};
+
+use crate::forward::{Forward, Run, Stopped};
+use crate::simd::{Attention, Tile, TileQueue, exact};
+use crate::state::{FloatHead, Head, PAGE_TOKENS, Place};
+
+/// Queries of a slot that a thread takes at once, so that a page is read once for all of them.
+const TILE_QUERIES: usize = 32;
+
+/// The shape of one attention node.
+#[derive(Clone, Copy)]
+struct Shape {
+    head_dim: usize,
+    /// Query heads that share a key head.
+    group: usize,
+    scale: f32,
+}
+
+pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
+    let graph = &f.machine.weights.model.graph;
+    let it = graph.node(node);
+    let Op::Attention {
+        n_heads,
+        n_kv_heads,
+        head_dim,
+        scale,
+    } = it.op
+    else {
+        unreachable!("only attention nodes come here");
+    };
+    let layer = it.layer.expect("attention belongs to a layer");
+    append(f, layer, node, n_kv_heads * head_dim);
+    let shape = Shape {
+        head_dim,
+        group: n_heads / n_kv_heads,
+        scale,
+    };
+    let width = it.width;
+    let mut out = f.work.values.take(node, f.rows.len() * width);
+    let queries = f.work.values.of(it.inputs[0]);
+    let state = &*f.state;
+    let heads: Vec<(&Run, Vec<Head<'_>>)> = f
+        .runs
+        .iter()
+        .map(|run| {
+            let tokens = run.first_position + run.rows.len();
+            let heads = (0..n_kv_heads).map(|h| state.head(layer, h, run.slot, tokens));
+            (run, heads.collect())
+        })
+        .collect();
+    let mut items = Vec::new();
+    let mut rest = &mut out[..];
+    for (run, heads) in &heads {
+        let (part, after) = rest.split_at_mut(run.rows.len() * width);
+        rest = after;
+        let queue = TileQueue::new(part, width, TILE_QUERIES, shape.group * head_dim);
+        let queries = &queries[run.rows.start * width..run.rows.end * width];
+        items.extend(std::iter::from_fn(|| queue.take()).map(|tile| Item {
+            head: &heads[tile.cols().start / (shape.group * head_dim)],
+            queries,
+            width,
+            first_position: run.first_position + tile.rows().start,
+            tile,
+        }));
+    }
+    let kernels = f.machine.kernels;
+    let threads = &mut f.work.threads;
+    let done = f
+        .machine
+        .pool
+        .each(&mut items, threads, f.cancel, |scratch, item| {
+            match item.head {
+                Head::F16(pages) => {
+                    let attention = Attention {
+                        queries: item.queries,
+                        head_dim,
+                        pages,
+                        first_position: item.first_position,
+                        scale,
+                    };
+                    kernels.attend(&attention, &mut item.tile);
+                }
+                Head::F32(pages) => attend(item, pages, shape, scratch),
+            }
+        });
+    drop(items);
+    f.work.values.put(node, out);
+    Ok(done?)
+}
+
+/// Some queries of one run and one key head.
+struct Item<'a> {
+    head: &'a Head<'a>,
+    /// Of the run, all heads.
+    queries: &'a [f32],
+    width: usize,
+    first_position: usize,
+    tile: Tile<'a>,
+}
+
+/// Puts the rows' keys and values into the state.
+fn append(f: &mut Forward<'_>, layer: usize, node: NodeId, width: usize) {
+    let inputs = &f.machine.weights.model.graph.node(node).inputs;
+    let (keys, values) = (f.work.values.of(inputs[1]), f.work.values.of(inputs[2]));
+    for run in f.runs {
+        for (i, row) in run.rows.clone().enumerate() {
+            let at = Place {
+                layer,
+                slot: run.slot,
+                position: run.first_position + i,
+            };
+            let place = row * width..(row + 1) * width;
+            f.state
+                .append(f.machine.kernels, at, &keys[place.clone()], &values[place]);
+        }
+    }
+}
+
+/// What is known of one query after some pages.
+struct Sums<'a> {
+    largest: &'a mut f32,
+    total: &'a mut f32,
+    values: &'a mut [f32],
+}
+
+/// The float32 arithmetic for one tile.
+fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape, scratch: &mut Vec<f32>) {
+    let Shape {
+        head_dim, group, ..
+    } = shape;
+    let rows = item.tile.rows();
+    let first_col = item.tile.cols().start;
+    // For each query: largest score, sum of exponentials, sum of values. Then for one page: the
+    // scores, and the sum of values.
+    let n_queries = rows.len() * group;
+    scratch.clear();
+    scratch.resize(n_queries * (2 + head_dim) + PAGE_TOKENS + head_dim, 0.0);
+    let (largest, rest) = scratch.split_at_mut(n_queries);
+    let (totals, rest) = rest.split_at_mut(n_queries);
+    let (sums, rest) = rest.split_at_mut(n_queries * head_dim);
+    let (scores, page_sum) = rest.split_at_mut(PAGE_TOKENS);
+    largest.fill(f32::NEG_INFINITY);
+    for (page_idx, page) in pages.iter().enumerate() {
+        for (i, row) in rows.clone().enumerate() {
+            let position = item.first_position + i;
+            let seen = (position + 1)
+                .saturating_sub(page_idx * PAGE_TOKENS)
+                .min(PAGE_TOKENS);
+            if seen == 0 {
+                continue;
+            }
+            for head in 0..group {
+                let at = i * group + head;
+                let query = &item.queries[row * item.width + first_col + head * head_dim..];
+                let sums = Sums {
+                    largest: &mut largest[at],
+                    total: &mut totals[at],
+                    values: &mut sums[at * head_dim..][..head_dim],
+                };
+                let query = &query[..head_dim];
+                add_page(
+                    sums,
+                    query,
+                    page,
+                    shape.scale,
+                    (&mut scores[..seen], page_sum),
+                );
+            }
+        }
+    }
+    for (i, row) in rows.enumerate() {
+        for (head, out) in item.tile.row(row).chunks_exact_mut(head_dim).enumerate() {
+            let at = i * group + head;
+            for (out, sum) in out.iter_mut().zip(&sums[at * head_dim..]) {
+                *out = sum / totals[at];
+            }
+        }
+    }
+}
+
+/// Adds a page to what is known of a query. `scores` has a place for each token that it sees.
+fn add_page(
+    sums: Sums<'_>,
+    query: &[f32],
+    page: &FloatHead<'_>,
+    scale: f32,
+    (scores, page_sum): (&mut [f32], &mut [f32]),
+) {
+    let head_dim = query.len();
+    exact::products(
+        &page.keys[..scores.len() * head_dim],
+        query,
+        head_dim,
+        scores,
+    );
+    scores.iter_mut().for_each(|score| *score *= scale);
+    let page_largest = scores.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
+    let mut page_total = 0.0;
+    for score in scores.iter_mut() {
+        *score = (*score - page_largest).exp();
+        page_total += *score;
+    }
+    page_sum.fill(0.0);
+    exact::weighted_sum(scores, page.values, page_sum);
+    let largest = sums.largest.max(page_largest);
+    let (old, new) = (
+        (*sums.largest - largest).exp(),
+        (page_largest - largest).exp(),
+    );
+    *sums.largest = largest;
+    *sums.total = *sums.total * old + page_total * new;
+    for (sum, page_sum) in sums.values.iter_mut().zip(page_sum.iter()) {
+        *sum = *sum * old + page_sum * new;
+    }
+}

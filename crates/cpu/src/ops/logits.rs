@@ -1,0 +1,96 @@
+//! Logits: the output matrix, for the rows of which somebody wants it.
+
+use candor_arch::{NodeId, WeightId};
+use candor_backend::{RowOutput, SessionError, Want};
+
+use super::linear::{Product, Tools, multiply};
+use crate::forward::{Forward, Stopped};
+
+/// Rows that are multiplied at once: with a vocabulary of 150,000 they take 20 MB.
+const ROWS_AT_ONCE: usize = 32;
+
+pub(crate) fn run(
+    f: &mut Forward<'_>,
+    node: NodeId,
+    weight: WeightId,
+    outputs: &mut Vec<RowOutput>,
+) -> Result<(), Stopped> {
+    let graph = &f.machine.weights.model.graph;
+    let vocabulary = graph.node(node).width;
+    let input = graph.node(node).inputs[0];
+    let width = graph.node(input).width;
+    let wanted: Vec<usize> = (0..f.rows.len())
+        .filter(|row| f.rows[*row].want != Want::Nothing)
+        .collect();
+    let matrix = f.machine.matrix(weight);
+    let [gathered, logits] = &mut f.work.inner;
+    for rows in wanted.chunks(ROWS_AT_ONCE) {
+        gathered.clear();
+        let x = f.work.values.of(input);
+        for row in rows {
+            gathered.extend_from_slice(&x[row * width..][..width]);
+        }
+        logits.resize(rows.len() * vocabulary, 0.0);
+        let mut tools = Tools {
+            machine: &f.machine,
+            cancel: f.cancel,
+            threads: &mut f.work.threads,
+            panel: &mut f.work.panel,
+        };
+        let product = Product {
+            matrix,
+            bias: None,
+            out: logits,
+        };
+        multiply(&mut tools, gathered, &mut [product])?;
+        if f.cancel.is_cancelled() {
+            return Err(Stopped::Cancelled);
+        }
+        for (row, logits) in rows.iter().zip(logits.chunks_exact(vocabulary)) {
+            // One pass: a value that is not finite makes the sum of its zeroes NaN.
+            if logits.iter().map(|v| v * 0.0).sum::<f32>() != 0.0 {
+                let node = graph.node(node).name.clone();
+                return Err(Stopped::Failed(SessionError::NotFinite { node }));
+            }
+            outputs.push(output(f.rows[*row].want, logits));
+        }
+    }
+    Ok(())
+}
+
+fn output(want: Want, logits: &[f32]) -> RowOutput {
+    match want {
+        Want::Top { k } => top(logits, k),
+        _ => RowOutput::Logits(logits.to_vec()),
+    }
+}
+
+/// The largest `k`, ties to the lower id.
+fn top(logits: &[f32], k: usize) -> RowOutput {
+    let mut ids: Vec<u32> = (0..logits.len() as u32).collect();
+    let better = |a: &u32, b: &u32| {
+        logits[*b as usize]
+            .total_cmp(&logits[*a as usize])
+            .then(a.cmp(b))
+    };
+    let k = k.min(ids.len());
+    if k < ids.len() {
+        ids.select_nth_unstable_by(k, better);
+        ids.truncate(k);
+    }
+    ids.sort_unstable_by(better);
+    let best = ids
+        .into_iter()
+        .map(|id| (id, logits[id as usize]))
+        .collect();
+    RowOutput::Top {
+        best,
+        lse: log_sum_exp(logits),
+    }
+}
+
+fn log_sum_exp(logits: &[f32]) -> f32 {
+    let largest = logits.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
+    let sum: f64 = logits.iter().map(|v| f64::from((v - largest).exp())).sum();
+    (f64::from(largest) + sum.ln()) as f32
+}

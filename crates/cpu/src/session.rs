@@ -1,0 +1,278 @@
+//! A session: validates a batch, walks the plan over it, and moves the slots on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use candor_arch::Plan;
+use candor_backend::{
+    Arithmetic, Batch, CancelToken, Feed, KvType, Numerics, Outcome, Row, Rows, Session,
+    SessionError, SlotId, TICKETS_MAX, Tap, Ticket, Want,
+};
+
+use crate::forward::{Forward, Machine, ROWS_MAX, Run, Stopped, Workspace};
+use crate::ops::rope;
+use crate::simd::{Kernels, Panel};
+use crate::state::State;
+use crate::threads::Pool;
+use crate::values::Values;
+use crate::weights::{PackedWeights, Weights};
+
+/// A session on the CPU. It computes in `submit`.
+pub(crate) struct CpuSession {
+    pool: Arc<Pool>,
+    kernels: &'static Kernels,
+    weights: Arc<Weights>,
+    packed: Option<Arc<PackedWeights>>,
+    plan: Plan,
+    work: Workspace,
+    state: State,
+    next_ticket: u64,
+    open: VecDeque<Finished>,
+    /// Outputs that were collected, to be filled again.
+    spare: Vec<Rows>,
+}
+
+/// A forward that waits to be collected.
+struct Finished {
+    ticket: u64,
+    outcome: Result<Outcome, SessionError>,
+    rows: Rows,
+}
+
+impl CpuSession {
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        kernels: &'static Kernels,
+        weights: Arc<Weights>,
+        packed: Option<Arc<PackedWeights>>,
+        plan: Plan,
+        state: State,
+    ) -> Self {
+        let graph = &weights.model.graph;
+        let work = Workspace {
+            values: Values::new(graph, &plan),
+            threads: vec![Vec::new(); pool.threads()],
+            panel: Panel::new(0, 0),
+            inner: [Vec::new(), Vec::new()],
+            angles: rope::angles(graph, &weights),
+        };
+        Self {
+            pool,
+            kernels,
+            weights,
+            packed,
+            plan,
+            work,
+            state,
+            next_ticket: 0,
+            open: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    fn validate(&self, batch: &Batch) -> Result<(), SessionError> {
+        if batch.rows.is_empty() {
+            return Err(SessionError::EmptyBatch);
+        }
+        let vocabulary = self.vocabulary();
+        for row in &batch.rows {
+            self.state.know(row.slot)?;
+            let Feed::Token(token) = row.feed;
+            if token as usize >= vocabulary {
+                return Err(SessionError::UnknownToken { token, vocabulary });
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a batch that was validated, and commits it if it came to its end.
+    fn compute(
+        &mut self,
+        batch: &Batch,
+        cancel: &CancelToken,
+        tap: Option<&mut dyn Tap>,
+        rows: &mut Rows,
+    ) -> Result<Outcome, SessionError> {
+        rows.outputs.clear();
+        let wanted = tokens_per_slot(&batch.rows);
+        self.state.reserve(&wanted)?;
+        match self.walk(batch, cancel, tap, rows) {
+            Ok(()) => {
+                self.state.commit(&wanted);
+                Ok(Outcome::Done)
+            }
+            Err(stopped) => {
+                self.state.roll_back(&wanted);
+                rows.outputs.clear();
+                match stopped {
+                    Stopped::Cancelled => Ok(Outcome::Cancelled),
+                    Stopped::Failed(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    fn walk(
+        &mut self,
+        batch: &Batch,
+        cancel: &CancelToken,
+        mut tap: Option<&mut dyn Tap>,
+        rows: &mut Rows,
+    ) -> Result<(), Stopped> {
+        let mut positions: Vec<usize> = (0..self.state.slots())
+            .map(|slot| self.state.position(SlotId(slot)))
+            .collect();
+        for part in batch.rows.chunks(ROWS_MAX) {
+            let runs = runs(part, &mut positions);
+            let mut forward = Forward {
+                machine: Machine {
+                    pool: &self.pool,
+                    kernels: self.kernels,
+                    weights: &self.weights,
+                    packed: self.packed.as_deref(),
+                    plan: &self.plan,
+                },
+                cancel,
+                work: &mut self.work,
+                state: &mut self.state,
+                rows: part,
+                runs: &runs,
+            };
+            match &mut tap {
+                Some(tap) => forward.run(&mut rows.outputs, Some(&mut **tap))?,
+                None => forward.run(&mut rows.outputs, None)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Session for CpuSession {
+    fn submit(&mut self, batch: &Batch, cancel: &CancelToken) -> Result<Ticket, SessionError> {
+        if self.open.len() >= TICKETS_MAX {
+            return Err(SessionError::BadTicket);
+        }
+        self.validate(batch)?;
+        // Fails here where the batch does not fit; what it made room for is kept for `compute`.
+        let wanted = tokens_per_slot(&batch.rows);
+        self.state.reserve(&wanted)?;
+        let mut rows = self.spare.pop().unwrap_or_default();
+        let outcome = self.compute(batch, cancel, None, &mut rows);
+        self.next_ticket += 1;
+        self.open.push_back(Finished {
+            ticket: self.next_ticket,
+            outcome,
+            rows,
+        });
+        Ok(Ticket(self.next_ticket))
+    }
+
+    fn collect(&mut self, ticket: Ticket, rows: &mut Rows) -> Result<Outcome, SessionError> {
+        let at = self
+            .open
+            .iter()
+            .position(|finished| finished.ticket == ticket.0);
+        let finished = at
+            .and_then(|at| self.open.remove(at))
+            .ok_or(SessionError::BadTicket)?;
+        self.spare.push(std::mem::replace(rows, finished.rows));
+        self.spare.truncate(TICKETS_MAX);
+        finished.outcome
+    }
+
+    fn tapped(
+        &mut self,
+        batch: &Batch,
+        tap: &mut dyn Tap,
+        rows: &mut Rows,
+    ) -> Result<Outcome, SessionError> {
+        self.validate(batch)?;
+        self.compute(batch, &CancelToken::new(), Some(tap), rows)
+    }
+
+    fn offers(&self, want: Want) -> bool {
+        match want {
+            Want::Nothing | Want::Logits => true,
+            Want::Top { k } => k <= self.vocabulary(),
+        }
+    }
+
+    fn position(&self, slot: SlotId) -> usize {
+        self.state.position(slot)
+    }
+
+    fn ctx_len(&self) -> usize {
+        self.state.ctx_len()
+    }
+
+    fn slots(&self) -> usize {
+        self.state.slots()
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.weights.model.graph.hparams.vocabulary
+    }
+
+    fn seek(&mut self, slot: SlotId, want: usize) -> Result<usize, SessionError> {
+        self.state.seek(slot, want)
+    }
+
+    /// Nothing to do: keys and values can be cut anywhere.
+    fn checkpoint(&mut self, slot: SlotId) -> Result<(), SessionError> {
+        self.state.know(slot)
+    }
+
+    fn fork(&mut self, from: SlotId, to: SlotId, len: usize) -> Result<usize, SessionError> {
+        self.state.fork(from, to, len)
+    }
+
+    fn reset(&mut self, slot: SlotId) -> Result<(), SessionError> {
+        self.state.seek(slot, 0).map(|_| ())
+    }
+
+    fn numerics(&self) -> Numerics {
+        let linear = match self.packed {
+            Some(_) => Arithmetic::Q8Block32,
+            None => Arithmetic::F32,
+        };
+        let kv = match self.state.kv() {
+            KvType::F32 => Arithmetic::F32,
+            KvType::F16 => Arithmetic::F16,
+        };
+        Numerics {
+            prefill: linear,
+            decode: linear,
+            kv,
+        }
+    }
+}
+
+/// How many tokens each slot of a batch gets.
+fn tokens_per_slot(rows: &[Row]) -> Vec<(SlotId, usize)> {
+    let mut all: Vec<(SlotId, usize)> = Vec::new();
+    for row in rows {
+        match all.iter_mut().find(|(slot, _)| *slot == row.slot) {
+            Some((_, n)) => *n += 1,
+            None => all.push((row.slot, 1)),
+        }
+    }
+    all
+}
+
+/// Rows of one slot that stand together; `positions` moves on with them.
+fn runs(rows: &[Row], positions: &mut [usize]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let position = &mut positions[row.slot.0];
+        match runs.last_mut() {
+            Some(run) if run.slot == row.slot => run.rows.end = at + 1,
+            _ => runs.push(Run {
+                slot: row.slot,
+                rows: at..at + 1,
+                first_position: *position,
+            }),
+        }
+        *position += 1;
+    }
+    runs
+}

@@ -1,0 +1,274 @@
+//! The threads that compute: a fixed pool that walks a task together.
+//!
+//! A task is handed to all threads at once and the caller takes part, so that nothing is queued
+//! and no thread is started per operation. A forward has a few hundred tasks of some
+//! microseconds; the threads therefore spin for a while before they sleep.
+
+pub(crate) mod cores;
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use candor_backend::CancelToken;
+
+/// Looks before a thread sleeps: some tens of microseconds, which is longer than the gaps within
+/// a forward and shorter than anything a person or a battery would notice.
+const SPINS: u32 = 20_000;
+
+/// A task panicked. Its outputs are not to be used; the pool goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TaskPanicked;
+
+type Task<'a> = &'a (dyn Fn(usize) + Sync);
+
+/// A fixed number of threads, the caller's own among them.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+    /// One task at a time, whichever session it comes from.
+    turn: Mutex<()>,
+}
+
+struct Shared {
+    /// Number of the present task; a worker that has done fewer has work.
+    epoch: AtomicU64,
+    /// The present task. Written by the caller while no worker runs.
+    task: UnsafeCell<Option<Task<'static>>>,
+    /// Workers that have not finished the present task.
+    running: AtomicUsize,
+    panicked: AtomicBool,
+    closing: AtomicBool,
+    /// Who sleeps, so that nobody is woken in vain: waking is a system call.
+    sleep: Mutex<Sleepers>,
+    wake_workers: Condvar,
+    wake_caller: Condvar,
+}
+
+#[derive(Default)]
+struct Sleepers {
+    workers: usize,
+    callers: usize,
+}
+
+// SAFETY: `task` is the only field that is not Sync by itself. The caller writes it while
+// `running` is 0 and before it raises `epoch` (release); workers read it after they saw the new
+// epoch (acquire) and before they lower `running` (release), for which the caller waits (acquire).
+unsafe impl Sync for Shared {}
+// SAFETY: the reference in `task` is to a Sync closure, and is used only as described above.
+unsafe impl Send for Shared {}
+
+impl Pool {
+    /// Starts `threads - 1` threads, or as many as the system gives.
+    pub(crate) fn new(threads: usize) -> Self {
+        let shared = Arc::new(Shared {
+            epoch: AtomicU64::new(0),
+            task: UnsafeCell::new(None),
+            running: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            sleep: Mutex::new(Sleepers::default()),
+            wake_workers: Condvar::new(),
+            wake_caller: Condvar::new(),
+        });
+        let mut pool = Self {
+            shared,
+            workers: Vec::new(),
+            turn: Mutex::new(()),
+        };
+        for worker in 1..threads {
+            let shared = Arc::clone(&pool.shared);
+            let thread = std::thread::Builder::new().name(format!("compute-{worker}"));
+            match thread.spawn(move || shared.work(worker)) {
+                Ok(thread) => pool.workers.push(thread),
+                Err(_) => break,
+            }
+        }
+        pool
+    }
+
+    /// How many threads take part in a task.
+    pub(crate) fn threads(&self) -> usize {
+        self.workers.len() + 1
+    }
+
+    /// Calls `task` once on every thread, with the thread's number.
+    pub(crate) fn run(&self, task: Task<'_>) -> Result<(), TaskPanicked> {
+        let _turn = lock(&self.turn);
+        let shared = &*self.shared;
+        shared.panicked.store(false, Ordering::Relaxed);
+        // SAFETY: only the lifetime changes. The reference is read only by workers, and this
+        // function does not return before all of them have lowered `running`.
+        let task: Task<'static> = unsafe { std::mem::transmute::<Task<'_>, Task<'static>>(task) };
+        // SAFETY: `running` is 0, so no worker reads the cell; `turn` keeps other callers out.
+        unsafe { *shared.task.get() = Some(task) };
+        shared.running.store(self.workers.len(), Ordering::Relaxed);
+        let asleep = {
+            // Under the lock, so that a worker that is about to sleep cannot miss it.
+            let sleep = lock(&shared.sleep);
+            shared.epoch.fetch_add(1, Ordering::Release);
+            sleep.workers
+        };
+        if asleep > 0 {
+            shared.wake_workers.notify_all();
+        }
+        shared.call(task, 0);
+        shared.wait_for_workers();
+        if shared.panicked.load(Ordering::Relaxed) {
+            return Err(TaskPanicked);
+        }
+        Ok(())
+    }
+
+    /// Calls `work` once for every item, on whichever thread is free, with that thread's scratch.
+    /// Stops between items once `cancel` is set; the items then are partly done.
+    ///
+    /// # Panics
+    /// If there are fewer scratches than threads.
+    pub(crate) fn each<S: Send, T: Send>(
+        &self,
+        items: &mut [T],
+        scratch: &mut [S],
+        cancel: &CancelToken,
+        work: impl Fn(&mut S, &mut T) + Sync,
+    ) -> Result<(), TaskPanicked> {
+        assert!(
+            scratch.len() >= self.threads(),
+            "every thread has a scratch"
+        );
+        if items.len() == 1 {
+            return self.alone(&mut items[0], &mut scratch[0], work);
+        }
+        let next = AtomicUsize::new(0);
+        let n_items = items.len();
+        let items = Shareable(items.as_mut_ptr());
+        let scratch = Shareable(scratch.as_mut_ptr());
+        self.run(&|thread| {
+            let (items, scratch) = (&items, &scratch);
+            // SAFETY: `run` calls this once per thread number, each below `threads()` and so
+            // below the number of scratches, and returns before the borrow of `scratch` ends.
+            let scratch = unsafe { &mut *scratch.0.add(thread) };
+            while !cancel.is_cancelled() {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= n_items {
+                    return;
+                }
+                // SAFETY: `at` is inside the slice and is given out once; `run` returns before
+                // the borrow of `items` ends.
+                work(scratch, unsafe { &mut *items.0.add(at) });
+            }
+        })
+    }
+
+    /// One item is not worth waking anybody.
+    fn alone<S, T>(
+        &self,
+        item: &mut T,
+        scratch: &mut S,
+        work: impl Fn(&mut S, &mut T),
+    ) -> Result<(), TaskPanicked> {
+        catch_unwind(AssertUnwindSafe(|| work(scratch, item))).map_err(|_| TaskPanicked)
+    }
+}
+
+/// A pointer into a slice that the threads divide among them.
+struct Shareable<T>(*mut T);
+
+// SAFETY: `Pool::each` hands every element to one thread only, and `T: Send` there.
+unsafe impl<T: Send> Sync for Shareable<T> {}
+
+impl Shared {
+    fn work(&self, worker: usize) {
+        let mut done = 0;
+        loop {
+            if !self.wait_for_task(done) {
+                return;
+            }
+            done += 1;
+            // SAFETY: the epoch was raised after the cell was written, and the caller does not
+            // write it again before this worker lowers `running`.
+            let task = unsafe { *self.task.get() };
+            if let Some(task) = task {
+                self.call(task, worker);
+            }
+            if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+                let asleep = lock(&self.sleep).callers;
+                if asleep > 0 {
+                    self.wake_caller.notify_all();
+                }
+            }
+        }
+    }
+
+    /// The message of a panic goes to the panic hook; the caller learns that there was one.
+    fn call(&self, task: Task<'_>, thread: usize) {
+        if catch_unwind(AssertUnwindSafe(|| task(thread))).is_err() {
+            self.panicked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// False once the pool closes.
+    fn wait_for_task(&self, done: u64) -> bool {
+        let ready = || self.epoch.load(Ordering::Acquire) > done;
+        let closing = || self.closing.load(Ordering::Acquire);
+        for _ in 0..SPINS {
+            if ready() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        let mut sleep = lock(&self.sleep);
+        sleep.workers += 1;
+        while !ready() && !closing() {
+            sleep = self
+                .wake_workers
+                .wait(sleep)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        sleep.workers -= 1;
+        ready()
+    }
+
+    fn wait_for_workers(&self) {
+        let ready = || self.running.load(Ordering::Acquire) == 0;
+        for _ in 0..SPINS {
+            if ready() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let mut sleep = lock(&self.sleep);
+        sleep.callers += 1;
+        while !ready() {
+            sleep = self
+                .wake_caller
+                .wait(sleep)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        sleep.callers -= 1;
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        {
+            let _sleep = lock(&self.shared.sleep);
+            self.shared.closing.store(true, Ordering::Release);
+        }
+        self.shared.wake_workers.notify_all();
+        for worker in self.workers.drain(..) {
+            // A worker catches the panics of its tasks, so there is nothing to learn here.
+            let _ = worker.join();
+        }
+    }
+}
+
+/// The locks here guard no data that a panic could leave half written.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

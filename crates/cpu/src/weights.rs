@@ -1,0 +1,209 @@
+//! The weights of a model as the two paths read them.
+
+use std::sync::Arc;
+
+use candor_arch::{WeightId, WeightKind};
+use candor_backend::{LoadError, Model, Progress, Step};
+use candor_modelfile::TensorInfo;
+use candor_quant::QuantType;
+
+use crate::backend::multiplied;
+use crate::simd::{InputKind, Packed};
+use crate::threads::Pool;
+
+/// A matrix in the form of one of the paths.
+#[derive(Clone, Copy)]
+pub(crate) enum Matrix<'a> {
+    /// As it lies in the file, for the exact path.
+    Stored(Stored<'a>),
+    /// Repacked, for the fast one.
+    Packed(&'a Packed),
+}
+
+impl Matrix<'_> {
+    /// Output rows.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Stored(stored) => stored.rows,
+            Self::Packed(packed) => packed.rows(),
+        }
+    }
+
+    /// What it is multiplied with.
+    pub(crate) fn input(&self) -> InputKind {
+        match self {
+            Self::Stored(_) => InputKind::Floats,
+            Self::Packed(packed) => packed.input(),
+        }
+    }
+}
+
+/// A matrix in the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    bytes: &'a [u8],
+    quant: &'static QuantType,
+    row_bytes: usize,
+    rows: usize,
+    pub(crate) cols: usize,
+}
+
+impl Stored<'_> {
+    /// The values of some rows, one after the other.
+    pub(crate) fn dequantize(&self, rows: std::ops::Range<usize>, out: &mut [f32]) {
+        let bytes = &self.bytes[rows.start * self.row_bytes..rows.end * self.row_bytes];
+        (self.quant.dequantize)(bytes, out);
+    }
+}
+
+/// What both paths share: the model, and the vectors as float32.
+pub(crate) struct Weights {
+    pub(crate) model: Arc<Model>,
+    /// By weight; empty for matrices.
+    vectors: Vec<Vec<f32>>,
+}
+
+impl Weights {
+    /// Of a model whose graph was checked against its file.
+    pub(crate) fn new(model: Arc<Model>) -> Self {
+        let vectors = model.graph.weights.iter().map(|weight| match weight.kind {
+            WeightKind::Matrix => Vec::new(),
+            WeightKind::Vector => {
+                let tensor = tensor_of(&model, &weight.name);
+                let mut values = vec![0.0; tensor.elems()];
+                (tensor.quant.dequantize)(model.file.bytes(tensor), &mut values);
+                values
+            }
+        });
+        let vectors = vectors.collect();
+        Self { model, vectors }
+    }
+
+    pub(crate) fn vector(&self, id: WeightId) -> &[f32] {
+        &self.vectors[id.0]
+    }
+
+    pub(crate) fn stored(&self, id: WeightId) -> Stored<'_> {
+        let tensor = tensor_of(&self.model, &self.model.graph.weight(id).name);
+        let bytes = self.model.file.bytes(tensor);
+        let rows = tensor.rows();
+        Stored {
+            bytes,
+            quant: tensor.quant,
+            row_bytes: bytes.len() / rows,
+            rows,
+            cols: tensor.cols(),
+        }
+    }
+
+    /// Bytes of the vectors.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.vectors
+            .iter()
+            .map(|v| size_of_val(&v[..]) as u64)
+            .sum()
+    }
+}
+
+fn tensor_of<'a>(model: &'a Model, name: &str) -> &'a TensorInfo {
+    model
+        .file
+        .index()
+        .tensor(name)
+        .expect("the graph was checked against the index")
+}
+
+/// The matrices of the fast path.
+pub(crate) struct PackedWeights {
+    /// By weight; none for what is not multiplied with.
+    matrices: Vec<Option<Packed>>,
+}
+
+/// Groups of rows that one thread repacks between two looks at the caller's progress: about a
+/// millisecond.
+const PART_GROUPS: usize = 16;
+
+/// Parts between two reports of progress, for each thread.
+const PARTS_PER_REPORT: usize = 4;
+
+impl PackedWeights {
+    /// Repacks every matrix that is multiplied with, and lets go of the file's pages behind it.
+    pub(crate) fn new(
+        weights: &Weights,
+        pool: &Pool,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, LoadError> {
+        let model = &weights.model;
+        let wanted = multiplied(&model.graph);
+        let bytes = |id: &WeightId| weights.stored(*id).bytes.len() as u64;
+        let total: u64 = wanted.iter().map(bytes).sum();
+        let mut matrices: Vec<Option<Packed>> = model.graph.weights.iter().map(|_| None).collect();
+        let mut done = 0;
+        report(progress, done, total)?;
+        for id in wanted {
+            let stored = weights.stored(id);
+            let tensor = tensor_of(model, &model.graph.weight(id).name);
+            let packed = pack(&stored, pool, &mut |rows| {
+                report(progress, done + (rows * stored.row_bytes) as u64, total)
+            })?;
+            model.file.release(tensor);
+            done += stored.bytes.len() as u64;
+            matrices[id.0] = Some(packed);
+        }
+        report(progress, total, total)?;
+        Ok(Self { matrices })
+    }
+
+    pub(crate) fn matrix(&self, id: WeightId) -> Matrix<'_> {
+        let packed = self.matrices[id.0].as_ref();
+        Matrix::Packed(packed.expect("every matrix that is multiplied with was packed"))
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.matrices
+            .iter()
+            .flatten()
+            .map(|packed| packed.size_bytes() as u64)
+            .sum()
+    }
+}
+
+fn report(progress: &mut dyn Progress, done: u64, total: u64) -> Result<(), LoadError> {
+    match progress.report(done, total) {
+        Step::Go => Ok(()),
+        Step::Stop => Err(LoadError::Stopped),
+    }
+}
+
+/// Repacks one matrix; `report` hears how many of its rows are done.
+fn pack(
+    stored: &Stored<'_>,
+    pool: &Pool,
+    report: &mut dyn FnMut(usize) -> Result<(), LoadError>,
+) -> Result<Packed, LoadError> {
+    let too_large = LoadError::OutOfMemory {
+        needed_bytes: u64::MAX,
+        available_bytes: 0,
+    };
+    let mut packed = Packed::new(stored.quant, stored.rows, stored.cols).ok_or(too_large)?;
+    let mut parts: Vec<_> = packed.parts(PART_GROUPS).map(Some).collect();
+    let mut scratch = vec![(); pool.threads()];
+    let never = candor_backend::CancelToken::new();
+    for parts in parts.chunks_mut(PARTS_PER_REPORT * pool.threads()) {
+        let rows = parts
+            .iter()
+            .flatten()
+            .map(|part| part.rows().end)
+            .max()
+            .unwrap_or(0);
+        pool.each(parts, &mut scratch, &never, |(), part| {
+            if let Some(part) = part.take() {
+                part.fill(stored.bytes);
+            }
+        })
+        .map_err(|_| LoadError::Stopped)?;
+        report(rows)?;
+    }
+    drop(parts);
+    Ok(packed)
+}

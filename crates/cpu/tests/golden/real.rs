@@ -1,0 +1,1 @@
+//! Real models, where this machine has them.
