@@ -231,7 +231,10 @@ pub(crate) fn choose(wanted: Option<Isa>) -> Chosen {
 /// All tables, best first, and whether this machine can run them.
 pub(super) fn tables() -> impl Iterator<Item = (&'static Kernels, bool)> {
     #[cfg(target_arch = "x86_64")]
-    let fast = [(&super::avx512::KERNELS, super::avx512::present())];
+    let fast = [
+        (&super::avx512::KERNELS, super::avx512::present()),
+        (&super::avx2::KERNELS, super::avx2::present()),
+    ];
     #[cfg(not(target_arch = "x86_64"))]
     let fast: [(&Kernels, bool); 0] = [];
     fast.into_iter().chain([(&portable::KERNELS, true)])

@@ -9,6 +9,8 @@
 
 mod attention;
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod buffer;
 mod check;
@@ -26,7 +28,8 @@ mod tiles;
 
 pub(crate) use attention::{Attention, KV_PAGE, KvHead, page_numbers};
 pub(crate) use format::GROUP_ROWS;
-pub(crate) use kernels::{Chosen, Input, Isa, Kernels, choose};
+pub use kernels::Isa;
+pub(crate) use kernels::{Chosen, Input, Kernels, choose};
 pub(crate) use packed::{InputKind, Packed, Part};
 pub(crate) use panel::{Panel, PanelPart};
 pub(crate) use tiles::{Tile, TileQueue};

@@ -1,6 +1,7 @@
 //! Every table that this machine can run, against the scalar truth.
 
 use candor_quant::QuantType;
+use half::f16;
 
 use super::check::{AttentionCase, Case, exp_is_near, first_miss, numbers, row_misses};
 use super::format::FORMATS;
@@ -106,17 +107,34 @@ fn any_bytes_are_a_matrix() {
     }
 }
 
+/// A block whose codes are all `code`, with small scales in its half floats.
+fn uniform_block(quant: &QuantType, code: u8) -> Vec<u8> {
+    let mut block = vec![code; quant.block_bytes];
+    let halves = match quant.name {
+        "Q4_0" | "Q5_0" | "Q8_0" => 0..2,
+        "Q6_K" => 208..210,
+        _ => 0..4,
+    };
+    for half in block[halves].chunks_exact_mut(2) {
+        half.copy_from_slice(&f16::from_f32(0.01).to_le_bytes());
+    }
+    block
+}
+
 #[test]
 fn extreme_codes_do_not_overflow() {
-    for format in &FORMATS {
-        let cols = format.quant.block_elems.max(32) * 4;
-        for sign in [1.0, -1.0] {
-            let weights = vec![sign; 16 * cols];
-            let acts = vec![-1.0; 2 * cols];
-            let case = Case::new(format.quant, &weights, &acts, cols).expect("whole blocks");
+    for format in FORMATS.iter().filter(|f| f.quant.dot.is_some()) {
+        let cols = format.quant.block_elems.max(32) * 2;
+        // The greatest codes, the least ones, and the least signed byte.
+        for (code, act) in [(0xff, 1.0), (0xff, -1.0), (0, -1.0), (0x80, 1.0), (0x80, -1.0)] {
+            let tensor = uniform_block(format.quant, code).repeat(16 * cols / format.quant.block_elems);
+            let acts = vec![act; 2 * cols];
+            let case = Case::of_tensor(format.quant, tensor, &acts, cols).expect("whole blocks");
             each_table(|kernels| {
                 let got = case.compute(kernels, 2);
-                assert_eq!(case.misses(&got), 0, "{} {}", format.quant.name, kernels.name);
+                let what = format!("{} {code} {act} {}", format.quant.name, kernels.name);
+                assert_eq!(case.misses(&got), 0, "{what}");
+                assert!(got.iter().all(|g| g.is_finite()), "{what}");
             });
         }
     }

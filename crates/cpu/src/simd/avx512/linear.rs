@@ -250,7 +250,11 @@ unsafe fn unpack<B: Interleave, const J: usize>(block: *const u8) -> __m512i {
             return line(block, J);
         }
         let low = line(block, J % 4);
-        let low = if J < 4 { low } else { _mm512_srli_epi16::<4>(low) };
+        let low = if J < 4 {
+            low
+        } else {
+            _mm512_srli_epi16::<4>(low)
+        };
         let nibbles = _mm512_and_si512(low, _mm512_set1_epi8(15));
         let (high, bits) = match B::CODES {
             Codes::FiveBits => {
