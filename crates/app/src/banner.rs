@@ -20,6 +20,8 @@ pub(crate) enum Scene<'a> {
         file: &'a str,
         /// What is wrong.
         message: &'a str,
+        /// What the user can do.
+        advice: Option<&'a str>,
         /// The model that stays open.
         kept: Option<&'a str>,
     },
@@ -73,11 +75,22 @@ pub(crate) struct ModelFacts {
 pub(crate) fn banner(scene: &Scene<'_>) -> Banner {
     match scene {
         Scene::NoModel { starter } => no_model(starter),
-        Scene::Refused { file, message, kept } => refused(file, message, *kept),
-        Scene::Loading { model, progress, left } => loading(model, *progress, *left),
-        Scene::Waiting { conversation } => {
-            plain(BannerKind::Waiting, "Waiting", format!("for the reply in {conversation}"))
-        }
+        Scene::Refused {
+            file,
+            message,
+            advice,
+            kept,
+        } => refused(file, message, *advice, *kept),
+        Scene::Loading {
+            model,
+            progress,
+            left,
+        } => loading(model, *progress, *left),
+        Scene::Waiting { conversation } => plain(
+            BannerKind::Waiting,
+            "Waiting",
+            format!("for the reply in {conversation}"),
+        ),
         Scene::Restarting { reason } => Banner {
             tone: Tone::Attention,
             ..plain(
@@ -113,20 +126,29 @@ fn no_model(starter: &Starter) -> Banner {
         }
         Starter::Absent { .. } => (String::from("Open a model file."), vec![open]),
     };
-    Banner { actions, ..plain(BannerKind::NoModel, "No model open.", reason) }
+    Banner {
+        actions,
+        ..plain(BannerKind::NoModel, "No model open.", reason)
+    }
 }
 
-fn refused(file: &str, message: &str, kept: Option<&str>) -> Banner {
+fn refused(file: &str, message: &str, advice: Option<&str>, kept: Option<&str>) -> Banner {
     // Most messages begin with the file's name already.
-    let message = message.strip_prefix(file).map_or(message, |rest| {
-        rest.strip_prefix(": ").unwrap_or(message)
-    });
-    let advice = kept.map(|kept| format!("{kept} stays open"));
+    let message = message
+        .strip_prefix(file)
+        .map_or(message, |rest| rest.strip_prefix(": ").unwrap_or(message));
+    let kept = kept.map(|kept| format!("{kept} stays open"));
+    let advice: Vec<String> = advice.map(String::from).into_iter().chain(kept).collect();
+    let advice = (!advice.is_empty()).then(|| advice.join("; "));
     Banner {
         tone: Tone::Refusal,
         advice,
         actions: vec![BannerAction::OpenModel],
-        ..plain(BannerKind::Refused, "Not loaded", format!("{file}: {message}"))
+        ..plain(
+            BannerKind::Refused,
+            "Not loaded",
+            format!("{file}: {message}"),
+        )
     }
 }
 
@@ -162,7 +184,12 @@ fn cpu(model: &ModelFacts, why: Option<&Unavailable>) -> Banner {
     };
     let details = details(model, &reason);
     let advice = why.and_then(advice);
-    Banner { tone, advice, details, ..plain(BannerKind::Cpu, "CPU", line) }
+    Banner {
+        tone,
+        advice,
+        details,
+        ..plain(BannerKind::Cpu, "CPU", line)
+    }
 }
 
 /// Why the processor computes, in plain words.
@@ -183,9 +210,7 @@ pub(crate) fn why_cpu(why: &Unavailable) -> String {
 
 fn advice(why: &Unavailable) -> Option<String> {
     let advice = match why {
-        Unavailable::NoDriver => {
-            "fine if there is no NVIDIA card; otherwise install the driver"
-        }
+        Unavailable::NoDriver => "fine if there is no NVIDIA card; otherwise install the driver",
         Unavailable::DriverTooOld { .. } => "update it",
         Unavailable::DriverBroken { .. } => "restart the computer; reinstall the driver",
         Unavailable::NoDevice | Unavailable::NotUsedYet { .. } | Unavailable::ChosenByUser => {
@@ -197,7 +222,7 @@ fn advice(why: &Unavailable) -> Option<String> {
 
 /// "AVX-512" of "AVX-512 VNNI": the line has room for the family only.
 fn short_isa(isa: &str) -> &str {
-    isa.split_once(' ').map_or(isa, |(family, _)| family)
+    isa.split([' ', ':']).next().unwrap_or(isa)
 }
 
 fn details(model: &ModelFacts, reason: &str) -> Vec<Detail> {
@@ -205,11 +230,20 @@ fn details(model: &ModelFacts, reason: &str) -> Vec<Detail> {
     let tokens = words::count(model.context);
     let context = match model.context_wanted {
         Some(wanted) => {
-            format!("{tokens} tokens ({} do not fit in memory)", words::count(wanted))
+            format!(
+                "{tokens} tokens ({} do not fit in memory)",
+                words::count(wanted)
+            )
         }
-        None => format!("{tokens} tokens (trained for {})", words::count(model.trained)),
+        None => format!(
+            "{tokens} tokens (trained for {})",
+            words::count(model.trained)
+        ),
     };
-    let template = model.template_fallback.as_deref().unwrap_or("the model's own");
+    let template = model
+        .template_fallback
+        .as_deref()
+        .unwrap_or("the model's own");
     let rows = [
         ("Device", device.name.as_str()),
         ("Why", reason),
@@ -222,7 +256,11 @@ fn details(model: &ModelFacts, reason: &str) -> Vec<Detail> {
         ("Quantisation", &model.quantization),
         ("Template", template),
     ];
-    rows.map(|(name, value)| Detail { name: String::from(name), value: String::from(value) }).into()
+    rows.map(|(name, value)| Detail {
+        name: String::from(name),
+        value: String::from(value),
+    })
+    .into()
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ pub struct AppConfig {
     pub fresh_seed: Arc<dyn Fn() -> u32 + Send + Sync>,
     /// Threads that compute unless the user chose otherwise.
     pub threads: usize,
-    /// How the driver is asked for; none leaves it alone.
-    pub probe: Option<ProbeCommand>,
+    /// How the driver is asked for.
+    pub probe: ProbeCommand,
     /// How long the driver may take to answer.
     pub probe_limit: Duration,
     /// Files that would be the starter model; the first that is there is it.

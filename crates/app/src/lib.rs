@@ -1,8 +1,8 @@
 //! The product: what every shell calls.
 //!
-//! An [`App`](crate) keeps conversations, settings and the library of models, loads models into
-//! the engine and turns messages into replies. Shells translate its calls and the
-//! [`wire`] types into their own world and decide nothing.
+//! An [`App`] keeps conversations, settings and the library of models, loads models into the
+//! engine and turns messages into replies. Shells translate its calls and the [`wire`] types into
+//! their own world and decide nothing.
 //!
 //! What it deliberately does not do: it knows no window and no protocol, reads neither the
 //! environment nor a clock, and computes nothing.
@@ -10,15 +10,34 @@
 //! Start reading at `turns.rs`, one chat message from the question to the stored reply.
 #![forbid(unsafe_code)]
 
+mod app;
+mod banner;
+mod block_on;
+pub mod compose;
 mod config;
 mod conversations;
 mod error;
+mod facts;
+mod forward;
+mod library;
+mod models;
+mod news;
 mod path_id;
 mod paths;
+mod prompt;
+mod record;
 mod settings;
+mod status;
+mod turn;
+mod turns;
 pub mod wire;
+mod words;
+mod writer;
 
+pub use app::App;
 pub use candor_cuda::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe_child};
 pub use config::{AppConfig, Clock};
 pub use error::Error;
+pub use forward::{Attached, TurnReader};
+pub use news::{Listener, News};
 pub use paths::{AppPaths, PathRequest, System};

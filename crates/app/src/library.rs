@@ -34,7 +34,8 @@ impl Store {
     pub(crate) fn model_used(&self, path: &Path, now_ms: i64) -> Result<(), Error> {
         let sql = "INSERT INTO model (path, last_used_ms) VALUES (?1, ?2)
                    ON CONFLICT (path) DO UPDATE SET last_used_ms = ?2, forgotten = 0";
-        self.connection().execute(sql, params![path_id::to_bytes(path), now_ms])?;
+        self.connection()
+            .execute(sql, params![path_id::to_bytes(path), now_ms])?;
         Ok(())
     }
 
@@ -53,7 +54,11 @@ impl Store {
         let rows = statement.query_map([], |row| {
             let path: Vec<u8> = row.get(0)?;
             let path = path_id::from_bytes(&path);
-            Ok(Known { path, last_used_ms: row.get(1)?, forgotten: row.get(2)? })
+            Ok(Known {
+                path,
+                last_used_ms: row.get(1)?,
+                forgotten: row.get(2)?,
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -64,21 +69,41 @@ impl Store {
 pub(crate) fn models(store: &Store, folder: &Path) -> Result<Vec<ModelEntry>, Error> {
     let mut known = store.known_models()?;
     let listed: HashSet<PathBuf> = known.iter().map(|model| model.path.clone()).collect();
-    let found = in_folder(folder).into_iter().filter(|path| !listed.contains(path));
-    known.extend(found.map(|path| Known { path, last_used_ms: None, forgotten: false }));
+    let found = in_folder(folder)
+        .into_iter()
+        .filter(|path| !listed.contains(path));
+    known.extend(found.map(|path| Known {
+        path,
+        last_used_ms: None,
+        forgotten: false,
+    }));
     known.retain(|model| !model.forgotten);
-    known.sort_by(|a, b| b.last_used_ms.cmp(&a.last_used_ms).then_with(|| a.path.cmp(&b.path)));
+    known.sort_by(|a, b| {
+        b.last_used_ms
+            .cmp(&a.last_used_ms)
+            .then_with(|| a.path.cmp(&b.path))
+    });
     known.truncate(ENTRIES_MAX);
-    Ok(known.iter().map(|model| entry(&model.path, model.last_used_ms)).collect())
+    Ok(known
+        .iter()
+        .map(|model| entry(&model.path, model.last_used_ms))
+        .collect())
 }
 
 /// The entry of a path.
 pub(crate) fn entry(path: &Path, last_used_ms: Option<i64>) -> ModelEntry {
-    let size = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|facts| facts.len());
+    let size = fs::metadata(path)
+        .ok()
+        .filter(fs::Metadata::is_file)
+        .map(|facts| facts.len());
     ModelEntry {
         id: path_id::encode(path),
         name: shown_name(path),
-        folder: path.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned(),
+        folder: path
+            .parent()
+            .unwrap_or(Path::new(""))
+            .to_string_lossy()
+            .into_owned(),
         size_bytes: size.map(|bytes| bytes as f64),
         missing: size.is_none(),
         last_used_ms: last_used_ms.map(|ms| ms as f64),
@@ -87,7 +112,10 @@ pub(crate) fn entry(path: &Path, last_used_ms: Option<i64>) -> ModelEntry {
 
 /// A file's name exactly as it is, each byte that is no text as the replacement sign.
 pub(crate) fn shown_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// The path of an id.
@@ -106,10 +134,14 @@ pub(crate) fn located(path: &Path) -> Result<PathBuf, Error> {
 
 fn in_folder(folder: &Path) -> Vec<PathBuf> {
     // No folder is no models. One that cannot be read is shown by the system's own tools.
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let paths = entries.flatten().map(|entry| entry.path());
     let is_model = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf")) && path.is_file()
+        path.extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("gguf"))
+            && path.is_file()
     };
     paths.filter(is_model).take(ENTRIES_MAX).collect()
 }
@@ -128,7 +160,9 @@ pub(crate) fn starter(candidates: &[PathBuf]) -> Starter {
         },
         None => {
             let why = "The starter model is not on this computer.";
-            Starter::Absent { why: String::from(why) }
+            Starter::Absent {
+                why: String::from(why),
+            }
         }
     }
 }
@@ -190,7 +224,10 @@ mod tests {
         assert!(listed[0].missing && listed[0].size_bytes.is_none());
         shelf.file("drive/a.gguf");
         let listed = models(&shelf.store, &shelf.folder()).unwrap();
-        assert_eq!((listed[0].missing, listed[0].size_bytes), (false, Some(5.0)));
+        assert_eq!(
+            (listed[0].missing, listed[0].size_bytes),
+            (false, Some(5.0))
+        );
     }
 
     #[test]
@@ -209,7 +246,11 @@ mod tests {
         let shelf = Shelf::new();
         let name = "Модели  é ü 田中\u{3000}/qwen tiny 🙂 (final) #1 100%.gguf";
         let (composed, decomposed) = ("\u{e9}.gguf", "e\u{301}.gguf");
-        let mut paths = vec![shelf.file(name), shelf.file(composed), shelf.file(decomposed)];
+        let mut paths = vec![
+            shelf.file(name),
+            shelf.file(composed),
+            shelf.file(decomposed),
+        ];
         #[cfg(unix)]
         paths.push(shelf.file(path_id::from_bytes(b"\xff\xfe.gguf")));
         for path in &paths {
@@ -218,12 +259,19 @@ mod tests {
         let listed = models(&shelf.store, &shelf.folder()).unwrap();
         assert_eq!(listed.len(), paths.len());
         for path in &paths {
-            let entry = listed.iter().find(|entry| path_of(&entry.id).unwrap() == *path).unwrap();
+            let entry = listed
+                .iter()
+                .find(|entry| path_of(&entry.id).unwrap() == *path)
+                .unwrap();
             assert!(!entry.missing, "{path:?}");
             assert_eq!(entry.name, path.file_name().unwrap().to_string_lossy());
         }
         #[cfg(unix)]
-        assert!(listed.iter().any(|entry| entry.name == "\u{fffd}\u{fffd}.gguf"));
+        assert!(
+            listed
+                .iter()
+                .any(|entry| entry.name == "\u{fffd}\u{fffd}.gguf")
+        );
     }
 
     #[test]
@@ -231,7 +279,10 @@ mod tests {
         let shelf = Shelf::new();
         let (gone, here) = (shelf.dir.path().join("gone.gguf"), shelf.file("here.gguf"));
         let id = path_id::encode(&here);
-        assert_eq!(starter(&[gone.clone(), here]), Starter::Ready { id, size_bytes: 5 });
+        assert_eq!(
+            starter(&[gone.clone(), here]),
+            Starter::Ready { id, size_bytes: 5 }
+        );
         assert!(matches!(starter(&[gone]), Starter::Absent { .. }));
     }
 }

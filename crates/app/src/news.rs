@@ -29,11 +29,19 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     pub(crate) fn add(&self, listener: Listener) {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
+        self.listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(listener);
     }
 
     pub(crate) fn tell(&self, news: &News) {
-        for listener in self.listeners.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+        for listener in self
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter_mut()
+        {
             listener(news.clone());
         }
     }

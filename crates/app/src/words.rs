@@ -29,7 +29,11 @@ pub(crate) fn count(value: u64) -> String {
 
 /// "1 thread", "2 threads".
 pub(crate) fn threads(count: usize) -> String {
-    if count == 1 { String::from("1 thread") } else { format!("{count} threads") }
+    if count == 1 {
+        String::from("1 thread")
+    } else {
+        format!("{count} threads")
+    }
 }
 
 #[cfg(test)]
@@ -55,7 +59,12 @@ mod tests {
 
     #[test]
     fn counts_have_commas() {
-        for (value, want) in [(0, "0"), (512, "512"), (8_192, "8,192"), (1_048_576, "1,048,576")] {
+        for (value, want) in [
+            (0, "0"),
+            (512, "512"),
+            (8_192, "8,192"),
+            (1_048_576, "1,048,576"),
+        ] {
             assert_eq!(count(value), want);
         }
     }

@@ -42,44 +42,75 @@ fn check(scene: &Scene<'_>, want: &str, advice: Option<&str>) {
 #[test]
 fn lines_are_those_of_the_design() {
     let id = String::from("x");
-    let starter = Starter::Ready { id, size_bytes: 97_900_000 };
+    let starter = Starter::Ready {
+        id,
+        size_bytes: 97_900_000,
+    };
     check(
         &Scene::NoModel { starter: &starter },
         "No model open. Open a model file, or get the starter model (98 MB).",
         None,
     );
-    let absent = Starter::Absent { why: String::from("no") };
-    check(&Scene::NoModel { starter: &absent }, "No model open. Open a model file.", None);
+    let absent = Starter::Absent {
+        why: String::from("no"),
+    };
+    check(
+        &Scene::NoModel { starter: &absent },
+        "No model open. Open a model file.",
+        None,
+    );
     let message = "llama-3.gguf: the file is incomplete: it has 2.1 GB of 4.7 GB";
     check(
-        &Scene::Refused { file: "llama-3.gguf", message, kept: Some("qwen.gguf") },
+        &Scene::Refused {
+            file: "llama-3.gguf",
+            message,
+            advice: Some("download it again"),
+            kept: Some("qwen.gguf"),
+        },
         "Not loaded · llama-3.gguf: the file is incomplete: it has 2.1 GB of 4.7 GB",
-        Some("qwen.gguf stays open"),
+        Some("download it again; qwen.gguf stays open"),
     );
     let message = "the model needs 9 bytes of memory, 3 are available";
     check(
-        &Scene::Refused { file: "a.gguf", message, kept: None },
+        &Scene::Refused {
+            file: "a.gguf",
+            message,
+            advice: None,
+            kept: None,
+        },
         "Not loaded · a.gguf: the model needs 9 bytes of memory, 3 are available",
         None,
     );
     let left = Some(Duration::from_millis(3_200));
     check(
-        &Scene::Loading { model: "qwen", progress: Some(0.379), left },
+        &Scene::Loading {
+            model: "qwen",
+            progress: Some(0.379),
+            left,
+        },
         "Loading qwen · 37 % · 4 s left",
         None,
     );
     check(
-        &Scene::Loading { model: "qwen", progress: None, left: None },
+        &Scene::Loading {
+            model: "qwen",
+            progress: None,
+            left: None,
+        },
         "Loading qwen",
         None,
     );
     check(
-        &Scene::Waiting { conversation: "Birds" },
+        &Scene::Waiting {
+            conversation: "Birds",
+        },
         "Waiting for the reply in Birds",
         None,
     );
     check(
-        &Scene::Restarting { reason: "out of range" },
+        &Scene::Restarting {
+            reason: "out of range",
+        },
         "Restarting · the engine stopped (out of range); your text is kept",
         None,
     );
@@ -88,8 +119,15 @@ fn lines_are_those_of_the_design() {
 #[track_caller]
 fn check_cpu(why: Option<Unavailable>, want: &str, advice: Option<&str>, tone: Tone) {
     let model = facts();
-    let scene = Scene::Cpu { model: &model, why: why.as_ref() };
-    check(&scene, &format!("CPU · {want} · AVX-512 · 2 threads"), advice);
+    let scene = Scene::Cpu {
+        model: &model,
+        why: why.as_ref(),
+    };
+    check(
+        &scene,
+        &format!("CPU · {want} · AVX-512 · 2 threads"),
+        advice,
+    );
     assert_eq!(banner(&scene).tone, tone, "{want}");
 }
 
@@ -98,27 +136,49 @@ fn each_reason_for_the_cpu_has_its_own_words() {
     use Tone::{Attention, Neutral};
     let text = String::from;
     let advice = "fine if there is no NVIDIA card; otherwise install the driver";
-    check_cpu(Some(Unavailable::NoDriver), "no NVIDIA driver found", Some(advice), Neutral);
     check_cpu(
-        Some(Unavailable::DriverTooOld { found: text("470"), needed: text("525") }),
+        Some(Unavailable::NoDriver),
+        "no NVIDIA driver found",
+        Some(advice),
+        Neutral,
+    );
+    check_cpu(
+        Some(Unavailable::DriverTooOld {
+            found: text("470"),
+            needed: text("525"),
+        }),
         "the NVIDIA driver is too old (470; 525 or newer is needed)",
         Some("update it"),
         Attention,
     );
     check_cpu(
-        Some(Unavailable::DriverBroken { reason: text("it hangs") }),
+        Some(Unavailable::DriverBroken {
+            reason: text("it hangs"),
+        }),
         "the NVIDIA driver does not answer (it hangs)",
         Some("restart the computer; reinstall the driver"),
         Attention,
     );
-    check_cpu(Some(Unavailable::NoDevice), "the driver sees no NVIDIA card", None, Neutral);
     check_cpu(
-        Some(Unavailable::NotUsedYet { device: text("RTX 4090") }),
+        Some(Unavailable::NoDevice),
+        "the driver sees no NVIDIA card",
+        None,
+        Neutral,
+    );
+    check_cpu(
+        Some(Unavailable::NotUsedYet {
+            device: text("RTX 4090"),
+        }),
         "this version does not use the GPU yet",
         None,
         Neutral,
     );
-    check_cpu(Some(Unavailable::ChosenByUser), "chosen by you", None, Neutral);
+    check_cpu(
+        Some(Unavailable::ChosenByUser),
+        "chosen by you",
+        None,
+        Neutral,
+    );
     check_cpu(None, "looking for an NVIDIA driver", None, Neutral);
 }
 
@@ -127,8 +187,14 @@ fn details_say_every_number() {
     let mut model = facts();
     let rows = |model: &ModelFacts| {
         let why = Unavailable::NoDriver;
-        let banner = banner(&Scene::Cpu { model, why: Some(&why) });
-        let rows = banner.details.iter().map(|row| format!("{}: {}", row.name, row.value));
+        let banner = banner(&Scene::Cpu {
+            model,
+            why: Some(&why),
+        });
+        let rows = banner
+            .details
+            .iter()
+            .map(|row| format!("{}: {}", row.name, row.value));
         rows.collect::<Vec<_>>()
     };
     let want = [
@@ -150,6 +216,9 @@ fn details_say_every_number() {
     model.template_fallback = Some(String::from("no template"));
     let rows = rows(&model);
     assert_eq!(rows[3], "Threads: 1");
-    assert_eq!(rows[5], "Context: 4,096 tokens (8,192 do not fit in memory)");
+    assert_eq!(
+        rows[5],
+        "Context: 4,096 tokens (8,192 do not fit in memory)"
+    );
     assert_eq!(rows[9], "Template: no template");
 }

@@ -31,7 +31,7 @@ pub(crate) struct Store {
     connection: Mutex<Connection>,
     drafts: draft::Drafts,
     /// Held as long as the store is open.
-    _lock: File,
+    lock: Mutex<Option<File>>,
 }
 
 /// A store that was opened, and what the user has to hear about it.
@@ -61,20 +61,21 @@ impl Store {
             }
         };
         let drafts = draft::Drafts::open(paths.drafts_dir()).map_err(folder_error)?;
-        let mut store = Self {
-            connection: Mutex::new(connection),
+        let (connection, lock) = (Mutex::new(connection), Mutex::new(Some(lock)));
+        let store = Self {
+            connection,
             drafts,
-            _lock: lock,
+            lock,
         };
-        schema::migrate(
-            store
-                .connection
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner),
-        )?;
+        schema::migrate(&mut store.connection())?;
         store.close_what_was_interrupted()?;
         store.purge_deleted()?;
         Ok(Opened { store, notice })
+    }
+
+    /// Lets another program open it. Nothing may be written afterwards.
+    pub(crate) fn release(&self) {
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {

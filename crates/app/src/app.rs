@@ -1,0 +1,445 @@
+//! The app: what a shell opens, and the calls that are about more than one turn.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use candor_backend::{Precision, Unavailable};
+use candor_cuda::probe;
+use candor_engine::{Engine, EngineConfig, EngineHandle, LoadFailure};
+
+use crate::compose::BackendChoice;
+use crate::config::AppConfig;
+use crate::conversations::Store;
+use crate::error::Error;
+use crate::models::{self, GLANCE, Models, RunningLoad, Seat};
+use crate::news::{Listener, Listeners, News};
+use crate::paths::AppPaths;
+use crate::settings::SettingsFile;
+use crate::turns::Turns;
+use crate::wire::{
+    Code, Conversation, ConversationId, ConversationSummary, DeviceChoice, ModelEntry, Settings,
+    Snapshot, Starter, Status,
+};
+use crate::{library, status};
+
+/// The product. Cheap to clone; every call may wait some milliseconds for the disk, so a shell
+/// keeps them off the thread that paints. The last clone that goes closes it.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) inner: Arc<Inner>,
+    _closing: Arc<ClosesWhenDropped>,
+}
+
+struct ClosesWhenDropped(Arc<Inner>);
+
+impl Drop for ClosesWhenDropped {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// What the app's threads share.
+pub(crate) struct Inner {
+    pub(crate) config: AppConfig,
+    pub(crate) paths: AppPaths,
+    pub(crate) store: Store,
+    pub(crate) listeners: Listeners,
+    pub(crate) models: Models,
+    pub(crate) turns: Turns,
+    pub(crate) starter: Starter,
+    pub(crate) probed: Mutex<Probed>,
+    /// The status that was told last.
+    pub(crate) told: Mutex<Option<Status>>,
+    settings: Mutex<SettingsFile>,
+    notices: Mutex<Vec<String>>,
+    asking: Mutex<()>,
+    threads: Mutex<Threads>,
+}
+
+/// What is known of the driver.
+#[derive(Default)]
+pub(crate) struct Probed {
+    asked: bool,
+    pub(crate) found: Option<Unavailable>,
+}
+
+/// Threads that hold the store and have to end before it.
+#[derive(Default)]
+struct Threads {
+    closed: bool,
+    running: Vec<JoinHandle<()>>,
+}
+
+impl App {
+    /// Opens everything that the user has kept.
+    ///
+    /// # Errors
+    /// [`Code::Busy`] if another program has it open; [`Code::Storage`] if it cannot be used.
+    pub fn open(paths: AppPaths, config: AppConfig) -> Result<Self, Error> {
+        let now_ms = (config.clock.now_ms)();
+        let opened = Store::open(&paths, now_ms)?;
+        let (settings, notice) = SettingsFile::open(paths.settings_file(), now_ms);
+        let starter = library::starter(&config.starters);
+        let inner = Arc::new(Inner {
+            store: opened.store,
+            listeners: Listeners::default(),
+            models: Models::default(),
+            turns: Turns::default(),
+            starter,
+            probed: Mutex::default(),
+            told: Mutex::default(),
+            settings: Mutex::new(settings),
+            notices: Mutex::new(opened.notice.into_iter().chain(notice).collect()),
+            asking: Mutex::default(),
+            threads: Mutex::default(),
+            config,
+            paths,
+        });
+        inner.ask_driver();
+        let _closing = Arc::new(ClosesWhenDropped(Arc::clone(&inner)));
+        Ok(Self { inner, _closing })
+    }
+
+    /// Hears the news from now on. Listen first, then read the snapshot.
+    pub fn listen(&self, listener: Listener) {
+        self.inner.listeners.add(listener);
+    }
+
+    /// All that a window needs when it opens. Notices are given once.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn bootstrap(&self) -> Result<Snapshot, Error> {
+        let inner = &self.inner;
+        let notices = &mut *inner.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Snapshot {
+            version: inner.config.version.clone(),
+            status: inner.status(),
+            settings: inner.settings(),
+            conversations: inner.store.summaries()?,
+            models: self.models()?,
+            starter: inner.starter.clone(),
+            turns: inner.turns.running(),
+            notices: std::mem::take(notices),
+        })
+    }
+
+    /// A conversation with the branch that it shows. The text of a reply that is being written is
+    /// as far as it has reached the disk; attaching to its turn from 0 gives all of it.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`], or the store cannot be read.
+    pub fn open_conversation(&self, id: ConversationId) -> Result<Conversation, Error> {
+        self.inner.conversation(id)
+    }
+
+    /// Gives a conversation another title. An empty one changes nothing.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`], or the store cannot be written.
+    pub fn rename_conversation(
+        &self,
+        id: ConversationId,
+        title: &str,
+    ) -> Result<ConversationSummary, Error> {
+        let summary = self.inner.store.rename(id, title)?;
+        self.inner.publish_conversations();
+        Ok(summary)
+    }
+
+    /// Takes a conversation out of sight and stops its reply. It can be restored until the next
+    /// start, which removes it for good.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`], or the store cannot be written.
+    pub fn delete_conversation(&self, id: ConversationId) -> Result<(), Error> {
+        if let Some(turn) = self.inner.turns.of_conversation(id) {
+            self.stop(turn);
+        }
+        self.inner.store.delete(id, self.inner.now_ms())?;
+        self.inner.publish_conversations();
+        Ok(())
+    }
+
+    /// Brings a deleted conversation back.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`], or the store cannot be written.
+    pub fn restore_conversation(&self, id: ConversationId) -> Result<ConversationSummary, Error> {
+        let summary = self.inner.store.restore(id)?;
+        self.inner.publish_conversations();
+        Ok(summary)
+    }
+
+    /// The models that are known, newest use first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn models(&self) -> Result<Vec<ModelEntry>, Error> {
+        library::models(&self.inner.store, &self.inner.paths.models_dir())
+    }
+
+    /// Puts a file into the list: one that was picked, typed or dropped. It is not opened yet.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn add_model(&self, path: &Path) -> Result<ModelEntry, Error> {
+        let path = library::located(path)?;
+        self.inner.store.add_model(&path)?;
+        self.inner.publish_models();
+        Ok(library::entry(&path, None))
+    }
+
+    /// Takes a model out of the list. The file stays.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`], or the store cannot be written.
+    pub fn forget_model(&self, id: &str) -> Result<(), Error> {
+        self.inner.store.forget_model(&library::path_of(id)?)?;
+        self.inner.publish_models();
+        Ok(())
+    }
+
+    /// Begins to load a model; how it goes is told by the status. A load before it is stopped,
+    /// a running reply is waited for, and the model before stays until this one is ready.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`] if this is no id of a model.
+    pub fn load_model(&self, id: &str) -> Result<(), Error> {
+        self.inner.start_load(&library::path_of(id)?);
+        Ok(())
+    }
+
+    /// Stops the load that is running, if one is.
+    pub fn stop_loading(&self) {
+        if let Some(load) = &self.inner.models.state().load {
+            load.cancel.cancel();
+        }
+    }
+
+    /// What the engine is doing.
+    pub fn status(&self) -> Status {
+        self.inner.status()
+    }
+
+    /// The user's choices.
+    pub fn settings(&self) -> Settings {
+        self.inner.settings()
+    }
+
+    /// Keeps new choices, each number inside its bounds, and gives them back. Threads and context
+    /// take effect with the next model that is loaded.
+    ///
+    /// # Errors
+    /// If the file cannot be written; the choices before stay.
+    pub fn save_settings(&self, settings: Settings) -> Result<Settings, Error> {
+        let saved = self.inner.settings_file().save(settings)?;
+        self.inner.ask_driver();
+        self.inner.publish_status();
+        Ok(saved)
+    }
+
+    /// Stops what runs, keeps what was written, and waits for it. A second call does nothing.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+}
+
+impl Inner {
+    pub(crate) fn now_ms(&self) -> i64 {
+        (self.config.clock.now_ms)()
+    }
+
+    pub(crate) fn instant(&self) -> Instant {
+        (self.config.clock.instant)()
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings_file().settings().clone()
+    }
+
+    fn settings_file(&self) -> MutexGuard<'_, SettingsFile> {
+        // A panic in a save leaves the settings of before.
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held while a question is taken in, so that two cannot answer the same message.
+    pub(crate) fn asking(&self) -> MutexGuard<'_, ()> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn publish_conversations(&self) {
+        // Who cannot be told now is told by the next change.
+        if let Ok(summaries) = self.store.summaries() {
+            self.listeners.tell(&News::Conversations(summaries));
+        }
+    }
+
+    fn publish_models(&self) {
+        if let Ok(models) = library::models(&self.store, &self.paths.models_dir()) {
+            self.listeners.tell(&News::Models(models));
+        }
+    }
+
+    /// Runs something on a thread that is waited for when the app closes.
+    pub(crate) fn spawn(
+        &self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Error> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if threads.closed {
+            return Err(Error::new(Code::Internal, "Candor is closing."));
+        }
+        threads.running.retain(|thread| !thread.is_finished());
+        let thread = thread::Builder::new().name(String::from(name)).spawn(work);
+        let thread = thread.map_err(|source| {
+            let message = format!("The system gives no thread: {source}.");
+            Error::new(Code::Internal, message).because(source)
+        })?;
+        threads.running.push(thread);
+        Ok(())
+    }
+
+    /// Asks the driver in a thread, once, and not at all if the user chose the processor.
+    fn ask_driver(self: &Arc<Self>) {
+        if self.settings().device == DeviceChoice::Cpu {
+            return;
+        }
+        let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut probed.asked, true) {
+            return;
+        }
+        drop(probed);
+        let (command, limit) = (self.config.probe.clone(), self.config.probe_limit);
+        let inner = Arc::downgrade(self);
+        let ask = move || {
+            let found = probe(&command, limit);
+            if let Some(inner) = inner.upgrade() {
+                inner.driver_answered(found);
+            }
+        };
+        if let Err(error) = thread::Builder::new()
+            .name(String::from("probe"))
+            .spawn(ask)
+        {
+            let reason = format!("the system gives no thread: {error}");
+            self.driver_answered(Unavailable::DriverBroken { reason });
+        }
+    }
+
+    fn driver_answered(&self, found: Unavailable) {
+        self.probed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .found = Some(found);
+        self.publish_status();
+    }
+
+    /// Begins a load on a thread of its own.
+    pub(crate) fn start_load(self: &Arc<Self>, path: &Path) {
+        let load = self.models.begin(path);
+        self.publish_status();
+        let (inner, running) = (Arc::clone(self), load.clone());
+        let spawned = self.spawn("load", move || inner.load(&running));
+        if spawned.is_err() {
+            self.models.end(&load, Err(LoadFailure::Closed));
+            self.publish_status();
+        }
+    }
+
+    fn load(self: &Arc<Self>, load: &RunningLoad) {
+        let settings = self.settings();
+        let threads = settings
+            .threads
+            .map_or(self.config.threads, |threads| threads as usize);
+        let result = match self.seat(threads, load) {
+            Some(engine) => models::load(&engine, load, settings.context),
+            None => Err(LoadFailure::Stopped),
+        };
+        let is_loaded = result.is_ok();
+        self.models.end(load, result);
+        if is_loaded && self.store.model_used(&load.path, self.now_ms()).is_ok() {
+            self.publish_models();
+        }
+        self.publish_status();
+    }
+
+    /// An engine with so many threads. One with another number gives way once its replies have
+    /// ended; none if the load is stopped before, or no engine can be had.
+    fn seat(self: &Arc<Self>, threads: usize, load: &RunningLoad) -> Option<EngineHandle> {
+        loop {
+            if load.cancel.is_cancelled() {
+                return None;
+            }
+            let mut state = self.models.state();
+            match &state.seat {
+                Some(seat) if seat.threads == threads => return Some(seat.engine.clone()),
+                Some(_) if self.turns.written_first().is_some() => {
+                    drop(state);
+                    thread::sleep(GLANCE);
+                    continue;
+                }
+                Some(seat) => {
+                    let engine = seat.engine.clone();
+                    state.seat = None;
+                    drop(state);
+                    engine.shutdown();
+                }
+                None => {
+                    let engine = self.spawn_engine(threads)?;
+                    state.seat = Some(Seat {
+                        engine: engine.clone(),
+                        threads,
+                    });
+                    return Some(engine);
+                }
+            }
+        }
+    }
+
+    fn spawn_engine(self: &Arc<Self>, threads: usize) -> Option<EngineHandle> {
+        let config = EngineConfig {
+            clock: Arc::clone(&self.config.clock.instant),
+            available_memory: Arc::clone(&self.config.free_memory),
+        };
+        let choice = BackendChoice {
+            threads,
+            precision: Precision::Fast,
+        };
+        let engine = Engine::spawn(config, (self.config.backends)(choice)).ok()?;
+        let (inner, watched) = (Arc::downgrade(self), engine.clone());
+        let watch = move || status::watch(&inner, &watched);
+        thread::Builder::new()
+            .name(String::from("status"))
+            .spawn(watch)
+            .ok()?;
+        Some(engine)
+    }
+
+    fn close(&self) {
+        let running = {
+            let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+            threads.closed = true;
+            std::mem::take(&mut threads.running)
+        };
+        self.turns.stop_all();
+        let seat = {
+            let mut state = self.models.state();
+            if let Some(load) = &state.load {
+                load.cancel.cancel();
+            }
+            state.seat.take()
+        };
+        if let Some(seat) = seat {
+            seat.engine.shutdown();
+        }
+        for thread in running {
+            // A thread that broke down has said so in its own place.
+            thread.join().ok();
+        }
+        self.store.release();
+    }
+}

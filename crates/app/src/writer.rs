@@ -1,0 +1,240 @@
+//! From a turn to the store: asks the engine, keeps the words on disk as they come, and closes
+//! the message with how it ended.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use candor_engine::{
+    EndTokens, Event, GenerateOptions, GenerateRequest, ModelId, Priority, TurnCode, TurnLog,
+};
+
+use crate::app::Inner;
+use crate::conversations::{Closing, Draft};
+use crate::error::Error;
+use crate::models::{Answerer, ChatModel};
+use crate::turn::Turn;
+use crate::wire::{Code, MessageState, ReplyRecord, Settings, TurnEvent, WireError};
+use crate::{record, wire};
+
+/// How often words are written to disk while a reply runs. A kill loses no more than this.
+const APPEND_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long a quiet log is waited for before it is looked at again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a reply is asked for again because its model was exchanged before it began. A user
+/// who changes models faster than that wants something else.
+const EXCHANGES_MAX: usize = 4;
+
+/// What a turn needs to know.
+pub(crate) struct Job {
+    pub(crate) turn: Arc<Turn>,
+    /// The choices at the moment of the question.
+    pub(crate) settings: Settings,
+    pub(crate) seed: u32,
+    /// The tokens of the prompt, if they are known already, and the model that they are for.
+    pub(crate) prepared: Option<(ModelId, Vec<u32>)>,
+}
+
+/// A reply that came to its end.
+struct Written {
+    text: String,
+    state: MessageState,
+    record: ReplyRecord,
+    error: Option<WireError>,
+}
+
+/// How the engine ended a log.
+enum Ended {
+    Well(MessageState),
+    Badly(TurnCode, String),
+}
+
+/// Writes a reply from beginning to end. The turn has ended when this returns.
+pub(crate) fn write(inner: &Inner, mut job: Job) {
+    let written = reply(inner, &mut job);
+    let turn = &job.turn;
+    let closing = Closing {
+        text: &written.text,
+        state: written.state,
+        record: Some(&written.record),
+        now_ms: inner.now_ms(),
+    };
+    let (message, unsaved) = match inner.store.close_reply(turn.id, &closing) {
+        Ok(stored) => (wire::Message::of_stored(stored, None), None),
+        Err(error) => (unsaved_message(turn, &written), Some(error.wire())),
+    };
+    let event = match unsaved.or(written.error) {
+        Some(error) => TurnEvent::Failed { message, error },
+        None => TurnEvent::Finished { message },
+    };
+    turn.end(event);
+}
+
+fn unsaved_message(turn: &Turn, written: &Written) -> wire::Message {
+    wire::Message {
+        id: turn.id,
+        role: wire::Role::Assistant,
+        text: written.text.clone(),
+        state: MessageState::Failed,
+        turn: None,
+        record: Some(written.record.clone()),
+    }
+}
+
+fn reply(inner: &Inner, job: &mut Job) -> Written {
+    let mut record = record::begun(None, None, &job.settings.sampling, job.seed);
+    let mut keeper = Keeper::new(inner, &job.turn);
+    for _ in 0..EXCHANGES_MAX {
+        let (chat, engine) = match inner.models.answerer(&job.turn.cancel) {
+            Answerer::Model(chat, engine) => (chat, engine),
+            Answerer::None => return failed(keeper, record, no_model()),
+            Answerer::Stopped => return keeper.written(MessageState::Stopped, record, None),
+        };
+        let why = inner.why_cpu();
+        record = record::begun(Some(&chat), why.as_ref(), &job.settings.sampling, job.seed);
+        let request = match request(inner, job, &chat) {
+            Ok(request) => request,
+            Err(error) => return failed(keeper, record, error),
+        };
+        let log = request.log();
+        job.turn.goes_on_in(Arc::clone(&log));
+        // A refusal stands in the log too, where every reader finds it.
+        engine.generate(request).ok();
+        match follow(&log, &mut keeper, &mut record) {
+            Ended::Well(state) => return keeper.written(state, record, None),
+            Ended::Badly(TurnCode::ModelChanged, _) if keeper.text.is_empty() => {}
+            Ended::Badly(code, message) => {
+                let error = Error::new(record::code_of(code), record::sentence(&message));
+                return failed(keeper, record, error);
+            }
+        }
+    }
+    let message = "The model was exchanged before it could answer.";
+    failed(keeper, record, Error::new(Code::Busy, message))
+}
+
+fn no_model() -> Error {
+    Error::new(Code::NoModel, "No model is open.")
+}
+
+fn failed(keeper: Keeper<'_>, mut record: ReplyRecord, error: Error) -> Written {
+    record.failure = Some(error.message.clone());
+    keeper.written(MessageState::Failed, record, Some(error.wire()))
+}
+
+/// A request for this model, with the tokens that were prepared for it or with new ones.
+fn request(inner: &Inner, job: &mut Job, chat: &ChatModel) -> Result<GenerateRequest, Error> {
+    let prompt = match job.prepared.take() {
+        Some((model, tokens)) if model == chat.loaded.id => tokens,
+        _ => inner.prompt_of_reply(chat, job.turn.id, &job.settings)?,
+    };
+    let sampling = &job.settings.sampling;
+    let options = GenerateOptions {
+        prompt,
+        sampling: record::for_engine(sampling, job.seed),
+        max_tokens: sampling.max_tokens as usize,
+        stop: chat.format.end_strings().to_vec(),
+        ends: EndTokens::Heed,
+        priority: Priority::Interactive,
+    };
+    GenerateRequest::new(&chat.loaded, options, job.turn.cancel.clone()).map_err(|source| {
+        Error::new(Code::Internal, record::sentence(&source.to_string())).because(source)
+    })
+}
+
+/// Reads a log to its end.
+fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> Ended {
+    let mut place = 0;
+    loop {
+        for entry in log.wait(place, keeper.patience()) {
+            place = entry.seq + 1;
+            match entry.event {
+                Event::Token { text, .. } | Event::Tail { text } => keeper.take(&text),
+                Event::State(_) => {}
+                Event::Finished { reason, stats } => {
+                    record::measured(record, &stats);
+                    return Ended::Well(record::state_of(reason));
+                }
+                Event::Failed { code, message } => return Ended::Badly(code, message),
+            }
+        }
+        keeper.append_if_due();
+    }
+}
+
+/// Keeps the words of a reply: all of them here, and those so far on disk.
+struct Keeper<'a> {
+    inner: &'a Inner,
+    /// None if the disk takes nothing; the reply goes on, and its end will say so.
+    draft: Option<Draft>,
+    text: String,
+    appended_bytes: usize,
+    appended_at: Instant,
+}
+
+impl<'a> Keeper<'a> {
+    fn new(inner: &'a Inner, turn: &Turn) -> Self {
+        let (draft, appended_at) = (inner.store.draft(turn.id).ok(), inner.instant());
+        Self {
+            inner,
+            draft,
+            text: String::new(),
+            appended_bytes: 0,
+            appended_at,
+        }
+    }
+
+    fn take(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.append_if_due();
+    }
+
+    fn is_behind(&self) -> bool {
+        self.appended_bytes < self.text.len()
+    }
+
+    /// How long to wait for more words: until those that are here have to be written.
+    fn patience(&self) -> Duration {
+        if !self.is_behind() {
+            return PATIENCE;
+        }
+        let since = self
+            .inner
+            .instant()
+            .saturating_duration_since(self.appended_at);
+        APPEND_INTERVAL.saturating_sub(since)
+    }
+
+    fn append_if_due(&mut self) {
+        let now = self.inner.instant();
+        let since = now.saturating_duration_since(self.appended_at);
+        if !self.is_behind() || since < APPEND_INTERVAL {
+            return;
+        }
+        let new = &self.text[self.appended_bytes..];
+        if self
+            .draft
+            .as_mut()
+            .is_some_and(|draft| draft.append(new).is_err())
+        {
+            self.draft = None;
+        }
+        self.appended_bytes = self.text.len();
+        self.appended_at = now;
+    }
+
+    fn written(
+        self,
+        state: MessageState,
+        record: ReplyRecord,
+        error: Option<WireError>,
+    ) -> Written {
+        Written {
+            text: self.text,
+            state,
+            record,
+            error,
+        }
+    }
+}
