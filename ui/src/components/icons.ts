@@ -7,7 +7,7 @@ export const icons = {
   chevron: "M5.5 8l4.5 4.5L14.5 8",
   file: "M5.5 3h6l3 3v11h-9zM11.5 3v3h3",
   send: "M10 16V4.5M5 9.5l5-5 5 5",
-  stop: "M6 6h8v8H6z",
+  stop: "M5 5h10v10H5z",
   copy: "M7.5 7.5h8v9h-8zM12.5 7.5v-4h-8v9h3",
   check: "M4.5 10.5L8 14l7.5-8",
   again: "M15.5 10a5.5 5.5 0 1 1-1.7-4M15.5 3.5V7H12",

@@ -234,11 +234,16 @@ export class Session {
   /** The reply that is written in it is stopped first: nobody could see it any more. */
   async remove(id: number): Promise<void> {
     const turn = turnOf(this.state, id);
-    await this.#attempt(id, "Not deleted", async () => {
+    // At once, and with its place: the list that the program tells lacks it already.
+    this.dispatch({ type: "removed", id });
+    const removed = this.state.removed;
+    const error = await this.#tell(async () => {
       if (turn) await this.#platform.stop(turn.turn);
       await this.#platform.deleteConversation(id);
-      this.dispatch({ type: "removed", id });
     });
+    if (!error) return;
+    if (removed?.summary.id === id) this.dispatch({ type: "restored", summary: removed.summary });
+    this.showProblem("Not deleted", error);
   }
 
   async restore(id: number): Promise<void> {

@@ -1,0 +1,77 @@
+/** Small values for tests. */
+import type {
+  Conversation,
+  ConversationSummary,
+  Message,
+  ReplyRecord,
+  Snapshot,
+  TurnEvent,
+} from "../src/platform/bindings";
+import { openStatus } from "../src/platform/fake/scenarios";
+import type { Action } from "../src/state/actions";
+import { type AppState, defaultSampling, defaultSettings, initialState } from "../src/state/model";
+import { reduce } from "../src/state/reduce";
+
+export function question(id: number, text: string): Message {
+  return { id, role: "user", text, state: "finished", turn: null, record: null };
+}
+
+export function reply(id: number, change: Partial<Message> = {}): Message {
+  return { id, role: "assistant", text: "", state: "writing", turn: 7, record: null, ...change };
+}
+
+export function summary(id: number, title = `chat ${id}`, updatedMs = id): ConversationSummary {
+  return { id, title, updatedMs };
+}
+
+export function conversation(id: number, messages: Message[]): Conversation {
+  return { id, title: `chat ${id}`, messages };
+}
+
+export const record: ReplyRecord = {
+  model: "SmolLM2",
+  backend: "CPU",
+  backendReason: "no NVIDIA driver found",
+  generatedTokens: 212,
+  promptTokens: 38,
+  cachedTokens: 12,
+  prefillMs: 260,
+  decodeMs: 4416.7,
+  firstTokenMs: 300,
+  seed: 42,
+  sampling: defaultSampling,
+  failure: null,
+};
+
+export function snapshot(change: Partial<Snapshot> = {}): Snapshot {
+  return {
+    version: "0.1.0",
+    status: openStatus,
+    settings: defaultSettings,
+    conversations: [],
+    models: [],
+    starter: { state: "absent", why: "not bundled" },
+    turns: [],
+    ...change,
+  };
+}
+
+export function run(state: AppState, ...actions: Action[]): AppState {
+  return actions.reduce(reduce, state);
+}
+
+export function started(change: Partial<Snapshot> = {}): AppState {
+  return run(initialState, { type: "started", snapshot: snapshot(change) });
+}
+
+/** News of turn 7, the first of which has the number `from`. */
+export function news(from: number, ...events: TurnEvent[]): Action {
+  return {
+    type: "batches",
+    items: [{ turn: 7, batch: { nextSeq: from + events.length, events } }],
+  };
+}
+
+export function text(words: string, tokens = 1): TurnEvent {
+  return { kind: "text", text: words, tokens };
+}
