@@ -34,11 +34,7 @@ pub(super) trait Interleave: IntegerBlock {
 }
 
 /// [`PackFn`] of the float types.
-pub(super) fn pack_floats<const BYTES: usize>(
-    row: &[u8],
-    group: &mut [u8],
-    lane: usize,
-) {
+pub(super) fn pack_floats<const BYTES: usize>(row: &[u8], group: &mut [u8], lane: usize) {
     let places = group.chunks_exact_mut(GROUP_ROWS * BYTES);
     for (number, place) in row.chunks_exact(BYTES).zip(places) {
         place[lane * BYTES..][..BYTES].copy_from_slice(number);
@@ -46,11 +42,7 @@ pub(super) fn pack_floats<const BYTES: usize>(
 }
 
 /// [`PackFn`] of the types of small integers.
-pub(super) fn pack_units<B: Interleave>(
-    row: &[u8],
-    group: &mut [u8],
-    lane: usize,
-) {
+pub(super) fn pack_units<B: Interleave>(row: &[u8], group: &mut [u8], lane: usize) {
     let blocks: &[B] = bytemuck::cast_slice(row);
     let sub_blocks = B::ELEMS / BLOCK;
     let units = group.chunks_exact_mut(B::UNIT_BYTES);

@@ -126,8 +126,15 @@ fn extreme_codes_do_not_overflow() {
     for format in FORMATS.iter().filter(|f| f.quant.dot.is_some()) {
         let cols = format.quant.block_elems.max(32) * 2;
         // The greatest codes, the least ones, and the least signed byte.
-        for (code, act) in [(0xff, 1.0), (0xff, -1.0), (0, -1.0), (0x80, 1.0), (0x80, -1.0)] {
-            let tensor = uniform_block(format.quant, code).repeat(16 * cols / format.quant.block_elems);
+        for (code, act) in [
+            (0xff, 1.0),
+            (0xff, -1.0),
+            (0, -1.0),
+            (0x80, 1.0),
+            (0x80, -1.0),
+        ] {
+            let tensor =
+                uniform_block(format.quant, code).repeat(16 * cols / format.quant.block_elems);
             let acts = vec![act; 2 * cols];
             let case = Case::of_tensor(format.quant, tensor, &acts, cols).expect("whole blocks");
             each_table(|kernels| {

@@ -191,7 +191,15 @@ unsafe fn collect<const R: usize>(
     for r in 1..R {
         let rest = seen..task.seen(queries.rows[r], page_idx);
         // SAFETY: as above.
-        unsafe { add_values(&[outs[r]], &[weights[r]], page.values.as_ptr(), head_dim, rest) };
+        unsafe {
+            add_values(
+                &[outs[r]],
+                &[weights[r]],
+                page.values.as_ptr(),
+                head_dim,
+                rest,
+            )
+        };
     }
 }
 
@@ -209,7 +217,9 @@ unsafe fn add_values<const R: usize>(
         // SAFETY: passed on from the caller; the elements from `at` on are within the head.
         at += unsafe {
             match (head_dim - at) / LANES {
-                4.. if R <= 2 => add_part::<R, 4>(outs, weights, (values, head_dim, at), &positions),
+                4.. if R <= 2 => {
+                    add_part::<R, 4>(outs, weights, (values, head_dim, at), &positions)
+                }
                 2.. => add_part::<R, 2>(outs, weights, (values, head_dim, at), &positions),
                 _ => add_part::<R, 1>(outs, weights, (values, head_dim, at), &positions),
             }

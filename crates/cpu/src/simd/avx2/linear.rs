@@ -354,7 +354,11 @@ unsafe fn unpack<B: Interleave, const J: usize>(block: *const u8) -> __m256i {
             return _mm256_xor_si256(half_line(block, J), _mm256_set1_epi8(-128));
         }
         let low = half_line(block, J % 4);
-        let low = if J < 4 { low } else { _mm256_srli_epi16::<4>(low) };
+        let low = if J < 4 {
+            low
+        } else {
+            _mm256_srli_epi16::<4>(low)
+        };
         let nibbles = _mm256_and_si256(low, _mm256_set1_epi8(15));
         let (high, bits) = match B::CODES {
             Codes::FiveBits => {

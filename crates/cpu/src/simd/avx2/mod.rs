@@ -1,4 +1,8 @@
 //! Kernels of AVX2, FMA and F16C. A group of 16 outputs is two registers, its halves.
+#![expect(
+    clippy::needless_range_loop,
+    reason = "indices name registers, of which several arrays are walked together"
+)]
 
 mod attention;
 mod floats;

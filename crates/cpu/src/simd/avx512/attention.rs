@@ -152,9 +152,8 @@ unsafe fn weigh(scores: &mut [f32; KV_PAGE], seen: usize, before: f32) -> (f32, 
     for block in 0..blocks {
         let mask = (u32::MAX >> (32 - (seen - block * LANES).min(LANES))) as __mmask16;
         // SAFETY: within the scores.
-        values[block] = unsafe {
-            _mm512_mask_loadu_ps(nothing, mask, scores.as_ptr().add(block * LANES))
-        };
+        values[block] =
+            unsafe { _mm512_mask_loadu_ps(nothing, mask, scores.as_ptr().add(block * LANES)) };
         greatest = _mm512_max_ps(greatest, values[block]);
     }
     let greatest = before.max(_mm512_reduce_max_ps(greatest));
@@ -204,7 +203,15 @@ unsafe fn collect<const R: usize>(
     for r in 1..R {
         let rest = seen..task.seen(queries.rows[r], page_idx);
         // SAFETY: as above.
-        unsafe { add_values(&[outs[r]], &[weights[r]], page.values.as_ptr(), head_dim, rest) };
+        unsafe {
+            add_values(
+                &[outs[r]],
+                &[weights[r]],
+                page.values.as_ptr(),
+                head_dim,
+                rest,
+            )
+        };
     }
 }
 
@@ -222,7 +229,9 @@ unsafe fn add_values<const R: usize>(
         // SAFETY: passed on from the caller; the elements from `at` on are within the head.
         at += unsafe {
             match (head_dim - at) / LANES {
-                4.. if R <= 4 => add_part::<R, 4>(outs, weights, (values, head_dim, at), &positions),
+                4.. if R <= 4 => {
+                    add_part::<R, 4>(outs, weights, (values, head_dim, at), &positions)
+                }
                 2.. => add_part::<R, 2>(outs, weights, (values, head_dim, at), &positions),
                 _ => add_part::<R, 1>(outs, weights, (values, head_dim, at), &positions),
             }

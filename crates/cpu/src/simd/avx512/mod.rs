@@ -1,4 +1,8 @@
 //! Kernels of AVX-512 with VNNI.
+#![expect(
+    clippy::needless_range_loop,
+    reason = "indices name registers, of which several arrays are walked together"
+)]
 
 mod attention;
 mod floats;

@@ -51,7 +51,10 @@ pub(super) unsafe fn quantize(row: &[f32], out: PanelRow<'_>) {
                 let codes = _mm512_cvtps_epi32(scaled);
                 let half_sum = _mm512_reduce_add_epi32(codes);
                 _mm_storeu_si128(
-                    out.codes.as_mut_ptr().add(b * BLOCK + half * SUM_ELEMS).cast(),
+                    out.codes
+                        .as_mut_ptr()
+                        .add(b * BLOCK + half * SUM_ELEMS)
+                        .cast(),
                     _mm512_cvtepi32_epi8(codes),
                 );
                 out.neg_sums[2 * b + half] = -half_sum;
@@ -99,10 +102,8 @@ pub(super) unsafe fn exp(x: __m512) -> __m512 {
         // The operand order of max and min lets what is no number through.
         let x = _mm512_min_ps(_mm512_set1_ps(EXP_MAX), x);
         let x = _mm512_max_ps(_mm512_set1_ps(EXP_MIN), x);
-        let n = _mm512_roundscale_ps::<0>(_mm512_mul_ps(
-            x,
-            _mm512_set1_ps(std::f32::consts::LOG2_E),
-        ));
+        let n =
+            _mm512_roundscale_ps::<0>(_mm512_mul_ps(x, _mm512_set1_ps(std::f32::consts::LOG2_E)));
         let r = _mm512_fnmadd_ps(n, _mm512_set1_ps(LN2_HIGH), x);
         let r = _mm512_fnmadd_ps(n, _mm512_set1_ps(LN2_LOW), r);
         let mut p = _mm512_set1_ps(EXP_TERMS[0]);
@@ -151,7 +152,8 @@ pub(super) unsafe fn to_half(values: &[f32], out: &mut [u16]) {
     for (values, out) in chunks.iter().zip(out_chunks) {
         // SAFETY: both chunks are whole.
         unsafe {
-            let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(values.as_ptr()));
+            let half =
+                _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(values.as_ptr()));
             _mm256_storeu_si256(out.as_mut_ptr().cast(), half);
         }
     }

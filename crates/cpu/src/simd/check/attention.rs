@@ -112,7 +112,10 @@ impl AttentionCase {
                 .chunks_exact(self.head_dim)
                 .take(seen)
                 .map(|key| {
-                    let terms = query.iter().zip(key).map(|(q, k)| f64::from(*q) * f64::from(*k));
+                    let terms = query
+                        .iter()
+                        .zip(key)
+                        .map(|(q, k)| f64::from(*q) * f64::from(*k));
                     terms.sum::<f64>() * f64::from(self.scale())
                 })
                 .collect();
@@ -121,7 +124,11 @@ impl AttentionCase {
             let total: f64 = weights.iter().sum();
             for d in 0..self.head_dim {
                 let values = self.values.iter().skip(d).step_by(self.head_dim);
-                let sum: f64 = weights.iter().zip(values).map(|(w, v)| w * f64::from(*v)).sum();
+                let sum: f64 = weights
+                    .iter()
+                    .zip(values)
+                    .map(|(w, v)| w * f64::from(*v))
+                    .sum();
                 out.push(sum / total);
             }
         }

@@ -48,7 +48,10 @@ fn quantize_is_right(kernels: &Kernels) -> bool {
         quantize(&mut panel);
         panel
     };
-    let got = quantized(&|p| p.parts(1).for_each(|mut p| kernels.quantize(&values, &mut p)));
+    let got = quantized(&|p| {
+        p.parts(1)
+            .for_each(|mut p| kernels.quantize(&values, &mut p))
+    });
     let truth = quantized(&|p| {
         p.parts(1)
             .for_each(|mut p| portable::KERNELS.quantize(&values, &mut p));
