@@ -19,9 +19,19 @@ pub(super) struct SentencePiece {
     ids: HashMap<Box<str>, u32>,
     scores: Vec<f32>,
     longest: usize,
+    borders: Borders,
     byte_ids: [Option<u32>; 256],
     unknown: Option<u32>,
     space_prefix: SpacePrefix,
+}
+
+/// Where text can be cut before merging without changing the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Borders {
+    /// Before a space that follows anything else: no piece of the vocabulary goes across.
+    BeforeSpaces,
+    /// Nowhere.
+    None,
 }
 
 /// Whether text that follows a token or begins the prompt gets a space in front.
@@ -101,6 +111,12 @@ impl SentencePiece {
             .map(|token: &Box<str>| token.len())
             .max()
             .unwrap_or(0);
+        let crosses = ids.keys().any(|token| first_word(token) < token.len());
+        let borders = if crosses {
+            Borders::None
+        } else {
+            Borders::BeforeSpaces
+        };
         let space_prefix = match spec.add_space_prefix {
             Some(false) => SpacePrefix::NotAdded,
             // SentencePiece's own default.
@@ -112,6 +128,7 @@ impl SentencePiece {
             ids,
             scores,
             longest,
+            borders,
             byte_ids,
             unknown,
             space_prefix,
@@ -125,11 +142,25 @@ impl SentencePiece {
             escaped.push(SPACE);
         }
         escaped.extend(text.chars().map(|c| if c == ' ' { SPACE } else { c }));
-        let symbols = self.merge(&escaped);
-        let mut at = (!symbols.is_empty()).then_some(0);
+        let mut rest = escaped.as_str();
+        while !rest.is_empty() {
+            let (word, after) = rest.split_at(match self.borders {
+                Borders::BeforeSpaces => first_word(rest),
+                Borders::None => rest.len(),
+            });
+            self.encode_word(word, ids)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Appends the ids of a word that is not empty.
+    fn encode_word(&self, word: &str, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        let symbols = self.merge(word);
+        let mut at = Some(0);
         while let Some(index) = at {
             let symbol = &symbols[index];
-            self.push_piece(&escaped[symbol.start..symbol.end], ids)?;
+            self.push_piece(&word[symbol.start..symbol.end], ids)?;
             at = symbol.next;
         }
         Ok(())
@@ -202,6 +233,14 @@ impl SentencePiece {
         }
         Ok(())
     }
+}
+
+/// Length of the text before the first space that follows anything else.
+fn first_word(text: &str) -> usize {
+    let spaces = text.len() - text.trim_start_matches(SPACE).len();
+    text[spaces..]
+        .find(SPACE)
+        .map_or(text.len(), |at| spaces + at)
 }
 
 /// The byte that a token such as `<0x0A>` stands for.
