@@ -25,6 +25,8 @@ mod request;
 mod sampler;
 pub mod schedule;
 mod sequence;
+#[cfg(test)]
+mod testing;
 mod thread;
 mod turn_log;
 

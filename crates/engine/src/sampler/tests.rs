@@ -14,12 +14,15 @@ fn sampling(change: impl FnOnce(&mut Sampling)) -> Sampling {
 /// How often each of `n` tokens is chosen in `draws` draws.
 fn histogram(sampling: Sampling, logits: &[f32], history: &[u32], draws: u64) -> Vec<f64> {
     let mut sampler = Sampler::new(sampling).unwrap();
-    let mut counts = vec![0.0; logits.len()];
+    let mut counts = vec![0u32; logits.len()];
     for draw in 0..draws {
         let token = sampler.next(&mut logits.to_vec(), history, draw).unwrap();
-        counts[token as usize] += 1.0 / draws as f64;
+        counts[token as usize] += 1;
     }
     counts
+        .into_iter()
+        .map(|count| f64::from(count) / draws as f64)
+        .collect()
 }
 
 /// The chosen shares are within five standard deviations of the expected ones.

@@ -7,9 +7,9 @@ use candor_backend::{
     Progress, Session, Step, Unavailable, Unsupported,
 };
 
+use super::Script;
 use super::plan::LoadFault;
 use super::session::ScriptedSession;
-use super::Script;
 
 /// What scripted weights claim to take.
 const WEIGHTS_BYTES: u64 = 1_000_000;
@@ -59,7 +59,10 @@ impl Backend for ScriptedBackend {
     ) -> Result<Box<dyn Loaded>, LoadError> {
         self.script.lock().counts.weights_alive += 1;
         // Counts down again when dropped, also where the load ends early.
-        let loaded = Box::new(ScriptedLoaded { script: self.script.clone(), model });
+        let loaded = Box::new(ScriptedLoaded {
+            script: self.script.clone(),
+            model,
+        });
         let (reports, fault) = {
             let mut state = self.script.lock();
             (state.plan.load_reports, state.plan.load_fault.take())
@@ -73,7 +76,10 @@ impl Backend for ScriptedBackend {
             if stopped() {
                 return Err(LoadError::Stopped);
             }
-            match fault.filter(|(at, _)| *at == report).map(|(_, fault)| fault) {
+            match fault
+                .filter(|(at, _)| *at == report)
+                .map(|(_, fault)| fault)
+            {
                 Some(LoadFault::Stall) => {
                     self.script.stall(&mut stopped);
                     if stopped() {
@@ -97,7 +103,11 @@ impl Backend for ScriptedBackend {
 impl Loaded for ScriptedLoaded {
     fn open(&self, options: OpenOptions) -> Result<Box<dyn Session>, OpenError> {
         let vocabulary = self.model.graph.hparams.vocabulary;
-        Ok(Box::new(ScriptedSession::new(self.script.clone(), options, vocabulary)))
+        Ok(Box::new(ScriptedSession::new(
+            self.script.clone(),
+            options,
+            vocabulary,
+        )))
     }
 
     fn weights_bytes(&self) -> u64 {

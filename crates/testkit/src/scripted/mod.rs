@@ -65,8 +65,14 @@ struct State {
 impl Script {
     /// Replies hold these tokens, chosen by all that came before.
     pub fn new(tokens: Range<u32>) -> Self {
-        let state = State { plan: Plan::new(tokens), ..State::default() };
-        Self(Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }))
+        let state = State {
+            plan: Plan::new(tokens),
+            ..State::default()
+        };
+        Self(Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }))
     }
 
     /// A backend that follows this script.
@@ -76,7 +82,11 @@ impl Script {
 
     /// A session without a model.
     pub fn session(&self, options: OpenOptions, vocabulary: usize) -> Box<dyn Session> {
-        Box::new(session::ScriptedSession::new(self.clone(), options, vocabulary))
+        Box::new(session::ScriptedSession::new(
+            self.clone(),
+            options,
+            vocabulary,
+        ))
     }
 
     /// The next logits favour these tokens, one each, whatever the context.
@@ -120,9 +130,15 @@ impl Script {
     /// If that takes longer than [`HANG_LIMIT`].
     pub fn wait_until_stalled(&self) {
         let waits = |state: &mut State| !state.stalled;
-        let waited = self.0.changed.wait_timeout_while(self.lock(), HANG_LIMIT, waits);
+        let waited = self
+            .0
+            .changed
+            .wait_timeout_while(self.lock(), HANG_LIMIT, waits);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(state.stalled, "the script was not stalled within {HANG_LIMIT:?}");
+        assert!(
+            state.stalled,
+            "the script was not stalled within {HANG_LIMIT:?}"
+        );
     }
 
     /// Lets stalled work go on.

@@ -63,12 +63,20 @@ const FAVOUR: f32 = 4.0;
 
 impl Plan {
     pub(super) fn new(tokens: Range<u32>) -> Self {
-        Self { tokens, load_reports: 4, cut_tokens: 1, ..Self::default() }
+        Self {
+            tokens,
+            load_reports: 4,
+            cut_tokens: 1,
+            ..Self::default()
+        }
     }
 
     /// What is to go wrong at this forward.
     pub(super) fn take_fault(&mut self, forward: usize) -> Option<Fault> {
-        let at = self.faults.iter().position(|(planned, _)| *planned == forward)?;
+        let at = self
+            .faults
+            .iter()
+            .position(|(planned, _)| *planned == forward)?;
         Some(self.faults.swap_remove(at).1)
     }
 
@@ -79,7 +87,9 @@ impl Plan {
         let choices = self.tokens.len().max(1);
         let by_context = self.tokens.start + random.below(choices) as u32;
         let favoured = self.reply.pop_front().unwrap_or(by_context);
-        let mut logits: Vec<f32> = (0..vocabulary).map(|_| random.signed_unit().abs()).collect();
+        let mut logits: Vec<f32> = (0..vocabulary)
+            .map(|_| random.signed_unit().abs())
+            .collect();
         if let Some(logit) = logits.get_mut(favoured as usize) {
             *logit += FAVOUR;
         }

@@ -27,12 +27,21 @@ impl ScriptedSession {
             counts.sessions_opened += 1;
         }
         let slots = vec![Vec::new(); options.slots_max];
-        Self { script, options, vocabulary, slots, open: VecDeque::new(), tickets: 0 }
+        Self {
+            script,
+            options,
+            vocabulary,
+            slots,
+            open: VecDeque::new(),
+            tickets: 0,
+        }
     }
 
     fn slot(&self, slot: SlotId) -> Result<&Vec<u32>, SessionError> {
         let slots = self.slots.len();
-        self.slots.get(slot.0).ok_or(SessionError::UnknownSlot { slot, slots })
+        self.slots
+            .get(slot.0)
+            .ok_or(SessionError::UnknownSlot { slot, slots })
     }
 
     fn check(&self, batch: &Batch) -> Result<(), SessionError> {
@@ -49,14 +58,26 @@ impl ScriptedSession {
                 return Err(SessionError::UnknownToken { token, vocabulary });
             }
             let position = self.slot(row.slot)?.len();
-            let asked = batch.rows.iter().filter(|other| other.slot == row.slot).count();
+            let asked = batch
+                .rows
+                .iter()
+                .filter(|other| other.slot == row.slot)
+                .count();
             let (slot, ctx_len) = (row.slot, self.options.ctx_len);
             if position + asked > ctx_len {
-                return Err(SessionError::ContextFull { slot, position, ctx_len, asked });
+                return Err(SessionError::ContextFull {
+                    slot,
+                    position,
+                    ctx_len,
+                    asked,
+                });
             }
         }
         let used: usize = self.slots.iter().map(Vec::len).sum();
-        let (asked, free) = (batch.rows.len(), self.options.state_tokens.saturating_sub(used));
+        let (asked, free) = (
+            batch.rows.len(),
+            self.options.state_tokens.saturating_sub(used),
+        );
         if asked > free {
             return Err(SessionError::StateFull { asked, free });
         }
@@ -174,7 +195,11 @@ impl Session for ScriptedSession {
         let held = self.slot(slot)?.len();
         let cut = self.script.lock().plan.cut_tokens;
         // Staying where it is is no cut.
-        let reached = if want >= held { held } else { want - want % cut };
+        let reached = if want >= held {
+            held
+        } else {
+            want - want % cut
+        };
         self.slots[slot.0].truncate(reached);
         Ok(reached)
     }
@@ -199,7 +224,11 @@ impl Session for ScriptedSession {
     }
 
     fn numerics(&self) -> Numerics {
-        Numerics { prefill: Arithmetic::F32, decode: Arithmetic::F32, kv: Arithmetic::F32 }
+        Numerics {
+            prefill: Arithmetic::F32,
+            decode: Arithmetic::F32,
+            kv: Arithmetic::F32,
+        }
     }
 }
 
