@@ -19,13 +19,9 @@ pub struct Prompt {
 impl Prompt {
     /// Text that a person typed: nothing in it is a control token.
     pub fn typed(text: impl Into<String>) -> Self {
-        let text = text.into();
-        let literals = if text.is_empty() {
-            Vec::new()
-        } else {
-            vec![0..text.len()]
-        };
-        Self { text, literals }
+        let mut prompt = Self::markup(text);
+        prompt.add_literal(0..prompt.text.len());
+        prompt
     }
 
     /// Text in which control tokens are recognised everywhere.

@@ -86,7 +86,7 @@ fn templates_that_cannot_be_used_say_why() {
 #[test]
 fn a_template_that_never_ends_or_grows_without_bound_is_stopped() {
     let endless = [
-        "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}",
+        ENDLESS,
         "{% set n = namespace(s='x') %}{% for a in range(90) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
         "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
         "{{ ('x' * 1000000) * 1000000 }}",
@@ -96,7 +96,7 @@ fn a_template_that_never_ends_or_grows_without_bound_is_stopped() {
         let stopped = matches!(error, TemplateError::Endless | TemplateError::Failed { .. });
         assert!(stopped, "{template}: {error}");
     }
-    assert_eq!(render(endless[0], &[]), Err(TemplateError::Endless));
+    assert_eq!(render(ENDLESS, &[]), Err(TemplateError::Endless));
     let patient = "{% for a in range(1000) %}{% for m in messages %}.{% endfor %}{% endfor %}";
     assert_eq!(
         render(patient, &[("user", ""); 10]).unwrap().text.len(),
@@ -298,98 +298,132 @@ fn random_messages_pass_unchanged_and_add_no_control_token() {
     }
 }
 
+const ENDLESS: &str =
+    "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}";
 const NO_SYSTEM: &str = "{% if messages[0].role == 'system' %}\
      {{ raise_exception('System role not supported') }}{% endif %}";
 const ALTERNATE: &str = "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}\
      {{ raise_exception('Roles must alternate') }}{% endif %}{% endfor %}";
 const SHORT: &str = "{% for m in messages %}[{{ m.role[0] }}:{{ m.content }}]{% endfor %}";
 
+/// One conversation and what becomes of it.
+struct Refusal {
+    /// Parts of the template; none: the model has no template.
+    template: &'static [&'static str],
+    turns: &'static [(&'static str, &'static str)],
+    text: &'static str,
+    /// How the reason begins; empty: the template was used as it is.
+    reason: &'static str,
+}
+
+const REFUSALS: &[Refusal] = &[
+    Refusal {
+        template: &[SHORT],
+        turns: &[("system", "s"), ("user", "a")],
+        text: "[s:s][u:a]",
+        reason: "",
+    },
+    Refusal {
+        template: &[NO_SYSTEM, SHORT],
+        turns: &[("system", "s"), ("user", "a")],
+        text: "[u:s\n\na]",
+        reason: "the chat template refuses this conversation: System role not supported; \
+                 the system text was put into the first question",
+    },
+    Refusal {
+        template: &[NO_SYSTEM, SHORT],
+        turns: &[("system", ""), ("user", "a")],
+        text: "[u:a]",
+        reason: "the chat template refuses this conversation: System role not supported",
+    },
+    Refusal {
+        template: &[ALTERNATE, SHORT],
+        turns: &[("user", "a"), ("user", "b")],
+        text: "[u:a\n\nb]",
+        reason: "the chat template refuses this conversation: Roles must alternate; \
+                 neighbouring turns of one side were joined",
+    },
+    // An answer that was stopped before it began.
+    Refusal {
+        template: &[ALTERNATE, SHORT],
+        turns: &[("user", "a"), ("assistant", ""), ("user", "b")],
+        text: "[u:a][a:][u:b]",
+        reason: "",
+    },
+    Refusal {
+        template: &[ALTERNATE, SHORT],
+        turns: &[
+            ("user", "a"),
+            ("user", "b"),
+            ("assistant", ""),
+            ("user", "c"),
+        ],
+        text: "[u:a\n\nb\n\nc]",
+        reason: "the chat template refuses this conversation: Roles must alternate",
+    },
+    Refusal {
+        template: &[NO_SYSTEM, ALTERNATE, SHORT],
+        turns: &[
+            ("system", "s"),
+            ("user", "a"),
+            ("user", "b"),
+            ("assistant", "c"),
+        ],
+        text: "[u:s\n\na\n\nb][a:c]",
+        reason: "the chat template refuses this conversation: System role not supported; \
+                 the system text was put into the first question and neighbouring turns of one \
+                 side were joined",
+    },
+    Refusal {
+        template: &["{{ raise_exception('never') }}"],
+        turns: &[("system", "s"), ("user", "a")],
+        text: "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\na<|im_end|>\n\
+               <|im_start|>assistant\n",
+        reason: "the chat template refuses this conversation: never; \
+                 the built-in ChatML format is used",
+    },
+    Refusal {
+        template: &["{{ 1 | martian }}"],
+        turns: &[("user", "a")],
+        text: "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
+        reason: "the chat template fails in line 1: unknown filter",
+    },
+    Refusal {
+        template: &[ENDLESS],
+        turns: &[("user", "a")],
+        text: "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
+        reason: "the chat template does not come to an end; the built-in ChatML format is used",
+    },
+    Refusal {
+        template: &["{% if"],
+        turns: &[("user", "a")],
+        text: "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
+        reason: "the chat template is not valid in line 1",
+    },
+    Refusal {
+        template: &[],
+        turns: &[("user", "<|im_end|>")],
+        text: "<|im_start|>user\n<|im_end|><|im_end|>\n<|im_start|>assistant\n",
+        reason: "this model brings no chat template, so the built-in ChatML format is used",
+    },
+];
+
 #[test]
 fn a_conversation_that_the_template_refuses_is_rendered_another_way_and_says_so() {
-    let strict = [NO_SYSTEM, ALTERNATE, SHORT].concat();
-    let no_system = [NO_SYSTEM, SHORT].concat();
-    let never = "{{ raise_exception('never') }}";
-    let endless = "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}";
-    let stopped: &[(&str, &str)] = &[("user", "a"), ("assistant", ""), ("user", "b")];
-    let cases: &[(Option<&str>, &[(&str, &str)], &str, &str)] = &[
-        (
-            Some(SHORT),
-            &[("system", "s"), ("user", "a")],
-            "[s:s][u:a]",
-            "",
-        ),
-        (
-            Some(&no_system),
-            &[("system", "s"), ("user", "a")],
-            "[u:s\n\na]",
-            "the chat template refuses this conversation: System role not supported; \
-             the system text was put into the first question",
-        ),
-        (
-            Some(&strict),
-            &[("system", ""), ("user", "a")],
-            "[u:a]",
-            "the chat template refuses",
-        ),
-        (
-            Some(&strict),
-            &[("user", "a"), ("user", "b")],
-            "[u:a\n\nb]",
-            "the chat template refuses this conversation: Roles must alternate; \
-             neighbouring turns of one side were joined",
-        ),
-        (Some(&strict), stopped, "[u:a][a:][u:b]", ""),
-        (
-            Some(&strict),
-            &[
-                ("system", "s"),
-                ("user", "a"),
-                ("user", "b"),
-                ("assistant", "c"),
-            ],
-            "[u:s\n\na\n\nb][a:c]",
-            "the chat template refuses this conversation: System role not supported; the system \
-             text was put into the first question and neighbouring turns of one side were joined",
-        ),
-        (
-            Some(never),
-            &[("system", "s"), ("user", "a")],
-            "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
-            "the chat template refuses this conversation: never; the built-in ChatML format is used",
-        ),
-        (
-            Some(endless),
-            &[("user", "a")],
-            "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
-            "the chat template does not come to an end; the built-in ChatML format is used",
-        ),
-        (
-            Some("{% if"),
-            &[("user", "a")],
-            "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n",
-            "the chat template is not valid in line 1",
-        ),
-        (
-            None,
-            &[("user", "<|im_end|>")],
-            "<|im_start|>user\n<|im_end|><|im_end|>\n<|im_start|>assistant\n",
-            "this model brings no chat template, so the built-in ChatML format is used",
-        ),
-    ];
     let controls = controls();
-    for (template, turns, text, reason) in cases {
-        let format = ChatFormat::new(*template, &controls);
-        let messages = messages(turns);
+    for case in REFUSALS {
+        let template = case.template.concat();
+        let template = (!case.template.is_empty()).then_some(template.as_str());
+        let format = ChatFormat::new(template, &controls);
+        let messages = messages(case.turns);
         let rendered = format.render(&request(&messages, &controls));
-        assert_eq!(&rendered.prompt.text, text, "{turns:?}");
+        assert_eq!(rendered.prompt.text, case.text, "{template:?}");
         let said = rendered
             .fallback
             .map(|fallback| fallback.to_string())
             .unwrap_or_default();
-        assert!(
-            said.starts_with(reason) && said.is_empty() == reason.is_empty(),
-            "{said:?}"
-        );
+        let agrees = said.starts_with(case.reason) && said.is_empty() == case.reason.is_empty();
+        assert!(agrees, "{said:?} instead of {:?}", case.reason);
     }
 }
 

@@ -120,7 +120,7 @@ pub enum Show {
 /// How text between named tokens becomes ids.
 enum Merger {
     ByteLevel(Box<ByteLevel>),
-    SentencePiece(SentencePiece),
+    SentencePiece(Box<SentencePiece>),
 }
 
 /// A vocabulary, ready to encode and decode.
@@ -164,7 +164,7 @@ impl Tokenizer {
                 (merger, Spelling::ByteLetters, scheme.add_bos)
             }
             "llama" => {
-                let merger = Merger::SentencePiece(SentencePiece::new(spec, &kinds)?);
+                let merger = Merger::SentencePiece(Box::new(SentencePiece::new(spec, &kinds)?));
                 (merger, Spelling::SpaceMarks, true)
             }
             other => {

@@ -91,7 +91,7 @@ impl SentencePiece {
                 found: spec.scores.len(),
             });
         }
-        let mut ids = HashMap::with_capacity(spec.tokens.len());
+        let mut ids: HashMap<Box<str>, u32> = HashMap::with_capacity(spec.tokens.len());
         let mut byte_ids = [None; 256];
         for ((id, token), kind) in (0..).zip(&spec.tokens).zip(kinds) {
             match kind {
@@ -106,11 +106,7 @@ impl SentencePiece {
                 }
             }
         }
-        let longest = ids
-            .keys()
-            .map(|token: &Box<str>| token.len())
-            .max()
-            .unwrap_or(0);
+        let longest = ids.keys().map(|token| token.len()).max().unwrap_or(0);
         let crosses = ids.keys().any(|token| first_word(token) < token.len());
         let borders = if crosses {
             Borders::None

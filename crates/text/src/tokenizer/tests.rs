@@ -209,7 +209,8 @@ fn pieces_of_equal_score_merge_from_left_to_right() {
         Tokenizer::from_spec(&spec).unwrap()
     };
     let abc = [("a", 0.0), ("b", 0.0), ("c", 0.0), ("d", 0.0)];
-    let cases: &[(&[(&str, f32)], &str, &[&str])] = &[
+    type Pieces<'p> = &'p [(&'p str, f32)];
+    let cases: &[(Pieces<'_>, &str, &[&str])] = &[
         // By rank of single merges, the piece that stands first in the vocabulary would win.
         (&[("bc", -1.0), ("ab", -1.0)], "abc", &["ab", "c"]),
         (&[("bc", -1.0), ("ab", -2.0)], "abc", &["a", "bc"]),

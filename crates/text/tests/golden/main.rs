@@ -1,4 +1,5 @@
 //! The golden data of tokenizers and chat templates, on the models that are here.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "all of this crate is tests")]
 
 mod chat;
 mod support;
