@@ -5,6 +5,8 @@ use std::sync::Arc;
 use candor_backend::{Backend, Precision};
 use candor_cpu::{CpuBackend, CpuConfig};
 
+pub use candor_cuda::probe;
+
 /// What a set of backends depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackendChoice {

@@ -12,6 +12,8 @@
 
 mod app;
 mod banner;
+#[cfg(feature = "bindings")]
+pub mod bindings;
 mod block_on;
 pub mod compose;
 mod config;
@@ -19,6 +21,7 @@ mod conversations;
 mod error;
 mod facts;
 mod forward;
+pub mod headless;
 mod library;
 mod models;
 mod news;

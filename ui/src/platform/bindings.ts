@@ -3,44 +3,48 @@
 /**
  * All that a window needs when it opens.
  */
-export type Snapshot = { 
+export type Snapshot = {
 /**
  * Version of the program.
  */
-version: string, 
+version: string,
 /**
  * The banner and the model behind it.
  */
-status: Status, 
+status: Status,
 /**
  * The user's choices.
  */
-settings: Settings, 
+settings: Settings,
 /**
  * Newest first.
  */
-conversations: Array<ConversationSummary>, 
+conversations: Array<ConversationSummary>,
 /**
  * Models known, newest use first.
  */
-models: Array<ModelEntry>, 
+models: Array<ModelEntry>,
 /**
  * Whether the starter model can be had.
  */
-starter: Starter, 
+starter: Starter,
 /**
  * Replies that are being written now.
  */
-turns: Array<RunningTurn>, };
+turns: Array<RunningTurn>,
+/**
+ * What the user has to hear once: a damaged file that was kept aside, for instance.
+ */
+notices: Array<string>, };
 
 /**
  * What the engine is doing. Sent as the event `status` whenever it changes.
  */
-export type Status = { 
+export type Status = {
 /**
  * The line that is always there.
  */
-banner: Banner, 
+banner: Banner,
 /**
  * The model that will answer next, if one is open.
  */
@@ -49,35 +53,35 @@ model: OpenModel | null, };
 /**
  * The one line that says what computes and why.
  */
-export type Banner = { 
+export type Banner = {
 /**
  * Which state: decides the icon.
  */
-kind: BannerKind, 
+kind: BannerKind,
 /**
  * How it is to be seen.
  */
-tone: Tone, 
+tone: Tone,
 /**
  * The state, set in bold: "CPU".
  */
-state: string, 
+state: string,
 /**
  * The rest of the line in plain words: "no NVIDIA driver found · AVX-512 · 2 threads".
  */
-reason: string, 
+reason: string,
 /**
  * What the user can do, if anything.
  */
-advice: string | null, 
+advice: string | null,
 /**
  * 0 to 1 while something is under way.
  */
-progress: number | null, 
+progress: number | null,
 /**
  * Buttons that belong to this state.
  */
-actions: Array<BannerAction>, 
+actions: Array<BannerAction>,
 /**
  * What "Details" shows, in order.
  */
@@ -101,11 +105,11 @@ export type BannerAction = "stop-loading" | "open-model" | "open-starter";
 /**
  * One row of the details.
  */
-export type Detail = { 
+export type Detail = {
 /**
  * "Threads".
  */
-name: string, 
+name: string,
 /**
  * "2".
  */
@@ -114,27 +118,27 @@ value: string, };
 /**
  * The model that is open.
  */
-export type OpenModel = { 
+export type OpenModel = {
 /**
  * Which entry of the library.
  */
-id: string, 
+id: string,
 /**
  * As shown.
  */
-name: string, 
+name: string,
 /**
  * Tokens that fit in the context.
  */
-context: number, 
+context: number,
 /**
  * "llama".
  */
-architecture: string, 
+architecture: string,
 /**
  * "Q4_1".
  */
-quantization: string, 
+quantization: string,
 /**
  * Why the model's own chat template is not used, if so.
  */
@@ -143,27 +147,27 @@ templateFallback: string | null, };
 /**
  * A model file that is known.
  */
-export type ModelEntry = { 
+export type ModelEntry = {
 /**
  * Opaque; carries any path, also one that is not UTF-8.
  */
-id: string, 
+id: string,
 /**
  * File name as shown; invalid bytes as the replacement sign.
  */
-name: string, 
+name: string,
 /**
  * Folder as shown.
  */
-folder: string, 
+folder: string,
 /**
  * Size in bytes; none if the file is missing.
  */
-sizeBytes: number | null, 
+sizeBytes: number | null,
 /**
  * Whether the file is there.
  */
-missing: boolean, 
+missing: boolean,
 /**
  * Milliseconds since 1970; none if never opened.
  */
@@ -172,15 +176,15 @@ lastUsedMs: number | null, };
 /**
  * Whether the starter model can be had.
  */
-export type Starter = { "state": "ready", 
+export type Starter = { "state": "ready",
 /**
  * Its entry in the library.
  */
-id: string, 
+id: string,
 /**
  * Its size.
  */
-sizeBytes: number, } | { "state": "absent", 
+sizeBytes: number, } | { "state": "absent",
 /**
  * Why.
  */
@@ -189,31 +193,31 @@ why: string, };
 /**
  * The user's choices.
  */
-export type Settings = { 
+export type Settings = {
 /**
  * Light, dark or as the system says.
  */
-theme: Theme, 
+theme: Theme,
 /**
  * What may compute.
  */
-device: DeviceChoice, 
+device: DeviceChoice,
 /**
  * Threads; none leaves it to the program.
  */
-threads: number | null, 
+threads: number | null,
 /**
  * Tokens of context; none leaves it to the program.
  */
-context: number | null, 
+context: number | null,
 /**
  * First message of every new conversation to the model; empty for none.
  */
-systemPrompt: string, 
+systemPrompt: string,
 /**
  * How replies are chosen.
  */
-sampling: Sampling, 
+sampling: Sampling,
 /**
  * Whether the sidebar is folded.
  */
@@ -232,31 +236,31 @@ export type DeviceChoice = "auto" | "cpu";
 /**
  * How the next token is chosen.
  */
-export type Sampling = { 
+export type Sampling = {
 /**
  * 0 takes the best token.
  */
-temperature: number, 
+temperature: number,
 /**
  * 0 is off.
  */
-topK: number, 
+topK: number,
 /**
  * 1 is off.
  */
-topP: number, 
+topP: number,
 /**
  * 0 is off.
  */
-minP: number, 
+minP: number,
 /**
  * 1 is off.
  */
-repeatPenalty: number, 
+repeatPenalty: number,
 /**
  * Most tokens of a reply.
  */
-maxTokens: number, 
+maxTokens: number,
 /**
  * None draws a new one for each reply, and each reply's record names it.
  */
@@ -265,15 +269,15 @@ seed: number | null, };
 /**
  * A conversation in the sidebar.
  */
-export type ConversationSummary = { 
+export type ConversationSummary = {
 /**
  * Number.
  */
-id: number, 
+id: number,
 /**
  * From the first words, or as the user renamed it.
  */
-title: string, 
+title: string,
 /**
  * Milliseconds since 1970 of the last change.
  */
@@ -282,15 +286,15 @@ updatedMs: number, };
 /**
  * A conversation with its messages on the branch that is shown.
  */
-export type Conversation = { 
+export type Conversation = {
 /**
  * Number.
  */
-id: number, 
+id: number,
 /**
  * As in the sidebar.
  */
-title: string, 
+title: string,
 /**
  * From the first to the last.
  */
@@ -299,27 +303,27 @@ messages: Array<Message>, };
 /**
  * One message.
  */
-export type Message = { 
+export type Message = {
 /**
  * Number.
  */
-id: number, 
+id: number,
 /**
  * Whose.
  */
-role: Role, 
+role: Role,
 /**
  * As written so far.
  */
-text: string, 
+text: string,
 /**
  * How it stands.
  */
-state: MessageState, 
+state: MessageState,
 /**
  * The turn that writes it, while one does.
  */
-turn: number | null, 
+turn: number | null,
 /**
  * What is known of how it was written; replies only.
  */
@@ -338,51 +342,51 @@ export type MessageState = "writing" | "finished" | "stopped" | "length" | "cont
 /**
  * What is known of how a reply was written: the quiet line under it.
  */
-export type ReplyRecord = { 
+export type ReplyRecord = {
 /**
  * The model's name.
  */
-model: string, 
+model: string,
 /**
  * What computed: "CPU".
  */
-backend: string, 
+backend: string,
 /**
  * Why that: "no NVIDIA driver found".
  */
-backendReason: string, 
+backendReason: string,
 /**
  * Tokens written.
  */
-generatedTokens: number, 
+generatedTokens: number,
 /**
  * Tokens read for it.
  */
-promptTokens: number, 
+promptTokens: number,
 /**
  * Of these, tokens that were still in memory.
  */
-cachedTokens: number, 
+cachedTokens: number,
 /**
  * Reading, in milliseconds.
  */
-prefillMs: number, 
+prefillMs: number,
 /**
  * Writing, in milliseconds.
  */
-decodeMs: number, 
+decodeMs: number,
 /**
  * From the request to the first token; none if there was none.
  */
-firstTokenMs: number | null, 
+firstTokenMs: number | null,
 /**
  * The seed that was used.
  */
-seed: number, 
+seed: number,
 /**
  * The settings that were used.
  */
-sampling: Sampling, 
+sampling: Sampling,
 /**
  * Why it failed, in plain words, if it did.
  */
@@ -391,11 +395,11 @@ failure: string | null, };
 /**
  * The answer to a message that was sent.
  */
-export type Sent = { 
+export type Sent = {
 /**
  * The turn that writes the reply: attach to it, or stop it.
  */
-turn: number, 
+turn: number,
 /**
  * The conversation as it stands, with the question and the reply that is being written.
  */
@@ -404,15 +408,15 @@ conversation: Conversation, };
 /**
  * A reply that is being written.
  */
-export type RunningTurn = { 
+export type RunningTurn = {
 /**
  * The turn.
  */
-turn: number, 
+turn: number,
 /**
  * Where.
  */
-conversation: number, 
+conversation: number,
 /**
  * Which message.
  */
@@ -421,11 +425,11 @@ message: number, };
 /**
  * What a turn tells its reader; several at once, at most one batch a frame.
  */
-export type TurnBatch = { 
+export type TurnBatch = {
 /**
  * The number of the next event: attach from there after a break.
  */
-nextSeq: number, 
+nextSeq: number,
 /**
  * In order.
  */
@@ -434,31 +438,31 @@ events: Array<TurnEvent>, };
 /**
  * One piece of news of a turn.
  */
-export type TurnEvent = { "kind": "waiting", } | { "kind": "reading", 
+export type TurnEvent = { "kind": "waiting" } | { "kind": "reading",
 /**
  * Tokens read.
  */
-done: number, 
+done: number,
 /**
  * Tokens to read.
  */
-total: number, } | { "kind": "text", 
+total: number, } | { "kind": "text",
 /**
  * Whole characters.
  */
-text: string, 
+text: string,
 /**
  * Tokens written so far.
  */
-tokens: number, } | { "kind": "finished", 
+tokens: number, } | { "kind": "finished",
 /**
  * The message as it is now stored.
  */
-message: Message, } | { "kind": "failed", 
+message: Message, } | { "kind": "failed",
 /**
  * The message as it is now stored.
  */
-message: Message, 
+message: Message,
 /**
  * What went wrong.
  */
@@ -467,11 +471,11 @@ error: WireError, };
 /**
  * Something that could not be done.
  */
-export type WireError = { 
+export type WireError = {
 /**
  * For the window to act on.
  */
-code: Code, 
+code: Code,
 /**
  * For the person to read.
  */

@@ -1,3 +1,27 @@
-//! What the command line needs without a store: inspect, tokenize, render, logits, generate, bench.
+//! What commands need that open no store: files described, text as tokens, models computed.
 //!
-//! Being written by helper `cli` (lead's decision at 18:37): helper `app` leaves this folder alone.
+//! Everything here works in the calling thread, but for [`Setup::engine`], which starts the engine
+//! that replies come from. Nothing is printed and nothing is looked up in the environment: the
+//! command line passes clocks, threads and how the driver is asked for.
+
+mod bandwidth;
+mod codes;
+mod device;
+mod failure;
+mod inspection;
+mod setup;
+mod vocabulary;
+
+pub use bandwidth::read_bandwidth;
+pub use candor_backend::{DeviceInfo, DeviceKind, Precision, Step, Unavailable};
+pub use candor_engine::direct::{DecodeRun, Direct, DirectError};
+pub use candor_engine::{
+    CONTEXT_TOKENS_DEFAULT, CancelToken, EndTokens, EngineHandle, Event, FinishReason,
+    GenerateOptions, GenerateRequest, LoadedModel, Priority, Sampling, Stats, TurnLog,
+};
+pub use candor_text::{ChatFormat, Ends, Generation, LocalTime, Prompt, Show, Tokenizer};
+pub use device::{BackendWish, Choice, choose};
+pub use failure::{Failure, Kind};
+pub use inspection::{Finding, Inspection, Memory, TemplateSource, inspect};
+pub use setup::{Setup, load_failure};
+pub use vocabulary::{RenderOptions, Rendered, Vocabulary};

@@ -1,0 +1,151 @@
+//! Why a command gave no result: for a person a sentence, for a script a code.
+
+use std::path::{Path, PathBuf};
+
+use candor_engine::direct::DirectError;
+use candor_engine::{LoadCode, LoadFailure, NotTaken, RequestError};
+use candor_modelfile::OpenError;
+use candor_text::TokenizerError;
+
+use super::codes;
+
+/// Why a command gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The file was not opened.
+    #[error(transparent)]
+    File(#[from] OpenError),
+    /// The file has no vocabulary.
+    #[error("{}: the file has no tokenizer", name(.path))]
+    NoTokenizer {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its vocabulary cannot be used.
+    #[error("{}: {source}", name(.path))]
+    Tokenizer {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: TokenizerError,
+    },
+    /// The model was not loaded.
+    #[error("{source}")]
+    Load {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: LoadFailure,
+    },
+    /// A text cannot be encoded.
+    #[error(transparent)]
+    Encode(#[from] TokenizerError),
+    /// The request cannot be served by this model.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The computation failed.
+    #[error(transparent)]
+    Direct(DirectError),
+    /// The engine did not take a command.
+    #[error(transparent)]
+    NotTaken(#[from] NotTaken),
+    /// A graphics card was asked for, and none serves.
+    #[error("the GPU cannot serve: {reason}")]
+    NoGpu {
+        /// In plain words.
+        reason: String,
+    },
+    /// Somebody stopped it.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// What a shell does about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The model file is not one that can be used.
+    Refused,
+    /// What was asked for makes no sense.
+    Usage,
+    /// The card was asked for and cannot serve.
+    NoGpu,
+    /// Somebody stopped it.
+    Stopped,
+    /// Anything else.
+    Failed,
+}
+
+impl Failure {
+    /// What a shell does about it.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::File(_) | Self::NoTokenizer { .. } | Self::Tokenizer { .. } => Kind::Refused,
+            Self::Load { source, .. } => match source.code() {
+                LoadCode::Refused => Kind::Refused,
+                LoadCode::Option => Kind::Usage,
+                LoadCode::Stopped => Kind::Stopped,
+                LoadCode::OutOfMemory | LoadCode::Failed | LoadCode::Closed => Kind::Failed,
+            },
+            Self::Request(_) | Self::Direct(DirectError::Request(_)) => Kind::Usage,
+            Self::NoGpu { .. } => Kind::NoGpu,
+            Self::Stopped => Kind::Stopped,
+            Self::Encode(_) | Self::Direct(_) | Self::NotTaken(_) => Kind::Failed,
+        }
+    }
+
+    /// For scripts: stays the same when the words change.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File(error) => codes::refusal(&error.reason),
+            Self::NoTokenizer { .. } => "no_tokenizer",
+            Self::Tokenizer { .. } => "unsupported_tokenizer",
+            Self::Load { source, .. } => codes::load(source),
+            Self::Encode(_) => "text",
+            Self::Request(_) | Self::Direct(DirectError::Request(_)) => "request",
+            Self::Direct(_) => "computation",
+            Self::NotTaken(_) => "engine",
+            Self::NoGpu { .. } => "no_gpu",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The model file that it is about.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(error) => Some(&error.path),
+            Self::NoTokenizer { path } | Self::Tokenizer { path, .. } | Self::Load { path, .. } => {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+
+    /// What a person can do about it, where there is something.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::File(error) => error.advice(),
+            Self::Load { source, .. } => match source {
+                LoadFailure::File(error) => error.advice(),
+                LoadFailure::OutOfMemory { .. } => {
+                    Some("close other programs, or open a smaller file of the model")
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl From<DirectError> for Failure {
+    fn from(error: DirectError) -> Self {
+        match error {
+            DirectError::Stopped => Self::Stopped,
+            other => Self::Direct(other),
+        }
+    }
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}

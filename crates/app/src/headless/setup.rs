@@ -1,0 +1,109 @@
+//! From a path to something that computes, in the calling thread or in the engine's.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use candor_backend::{CancelToken, Precision};
+use candor_engine::direct::Direct;
+use candor_engine::{
+    Engine, EngineConfig, EngineHandle, LoadFailure, LoadOptions, LoadSpec, LoadedModel, Watch,
+};
+
+use super::failure::Failure;
+use crate::compose::{self, BackendChoice};
+use crate::config::Clock;
+
+/// How a model is made ready.
+#[derive(Clone)]
+pub struct Setup {
+    /// Threads that compute.
+    pub threads: usize,
+    /// The arithmetic.
+    pub precision: Precision,
+    /// Tokens of context; none for the default.
+    pub context: Option<usize>,
+    /// Sequences at once.
+    pub slots: usize,
+    /// The clocks.
+    pub clock: Clock,
+    /// Bytes of memory that the machine can still give; none if it does not say.
+    pub free_memory: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
+}
+
+impl Setup {
+    /// Loads a model into the calling thread, for raw logits and measurements.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn direct(
+        &self,
+        path: &Path,
+        cancel: &CancelToken,
+        watch: &mut Watch<'_>,
+    ) -> Result<Direct, Failure> {
+        let mut backends = compose::backends()(self.choice());
+        let spec = self.spec(path, cancel);
+        let clock = Arc::clone(&self.clock.instant);
+        Direct::load(&mut backends, &spec, clock, watch)
+            .map_err(|source| load_failure(path, source))
+    }
+
+    /// Starts the engine without a model.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn engine(&self) -> io::Result<EngineHandle> {
+        let config = EngineConfig {
+            clock: Arc::clone(&self.clock.instant),
+            available_memory: Arc::clone(&self.free_memory),
+        };
+        Engine::spawn(config, compose::backends()(self.choice()))
+    }
+
+    /// Loads a model into an engine and waits for it.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn load(
+        &self,
+        engine: &EngineHandle,
+        path: &Path,
+        cancel: &CancelToken,
+    ) -> Result<Arc<LoadedModel>, Failure> {
+        let answer = engine.load(self.spec(path, cancel))?;
+        answer.wait().map_err(|source| load_failure(path, source))
+    }
+
+    fn choice(&self) -> BackendChoice {
+        BackendChoice {
+            threads: self.threads,
+            precision: self.precision,
+        }
+    }
+
+    fn spec(&self, path: &Path, cancel: &CancelToken) -> LoadSpec {
+        let options = LoadOptions {
+            ctx_len: self.context,
+            slots: self.slots,
+            precision: self.precision,
+        };
+        LoadSpec {
+            path: path.to_owned(),
+            options,
+            cancel: cancel.clone(),
+        }
+    }
+}
+
+/// A failed load as a failure of a command.
+pub fn load_failure(path: &Path, source: LoadFailure) -> Failure {
+    match source {
+        LoadFailure::Stopped => Failure::Stopped,
+        LoadFailure::File(error) => Failure::File(error),
+        source => Failure::Load {
+            path: path.to_owned(),
+            source,
+        },
+    }
+}
