@@ -212,6 +212,7 @@ function snapshotOf(status: Status, list: Conversation[]): Snapshot {
     ],
     starter: { state: "ready", id: "smol", sizeBytes: starterBytes },
     turns: [],
+    notices: [],
   };
 }
 
