@@ -52,6 +52,7 @@ export function snapshot(change: Partial<Snapshot> = {}): Snapshot {
     models: [],
     starter: { state: "absent", why: "not bundled" },
     turns: [],
+    notices: [],
     ...change,
   };
 }
