@@ -1,1 +1,109 @@
+//! The engine thread by its outside, over a scripted backend.
 
+mod load;
+mod measure;
+mod request;
+mod turns;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candor_backend::CancelToken;
+use candor_testkit::scripted::{HANG_LIMIT, Script};
+
+use crate::testing::{LETTERS, ModelFolder, clock, request};
+use crate::*;
+
+/// An engine on a scripted backend, with a folder of models.
+struct Running {
+    folder: ModelFolder,
+    script: Script,
+    handle: EngineHandle,
+}
+
+impl Running {
+    fn new() -> Self {
+        Self::with_memory(|| None)
+    }
+
+    fn with_memory(available: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
+        let script = Script::new(LETTERS);
+        let config = EngineConfig {
+            clock: clock(),
+            available_memory: Arc::new(available),
+        };
+        let handle = Engine::spawn(config, vec![Box::new(script.backend())]).unwrap();
+        Self {
+            folder: ModelFolder::new(),
+            script,
+            handle,
+        }
+    }
+
+    /// An engine whose model is loaded.
+    fn loaded(slots: usize) -> (Self, Arc<LoadedModel>) {
+        let running = Self::new();
+        let model = running.load(slots).unwrap();
+        (running, model)
+    }
+
+    fn spec(&self, slots: usize) -> LoadSpec {
+        let options = LoadOptions {
+            ctx_len: Some(4_096),
+            slots,
+            ..LoadOptions::default()
+        };
+        self.folder.spec("tiny.gguf", options)
+    }
+
+    fn load(&self, slots: usize) -> Result<Arc<LoadedModel>, LoadFailure> {
+        self.handle.load(self.spec(slots)).unwrap().wait()
+    }
+
+    fn generate(
+        &self,
+        model: &LoadedModel,
+        options: GenerateOptions,
+    ) -> (CancelToken, Arc<TurnLog>) {
+        let (request, cancel, log) = request(model, options);
+        let same = self.handle.generate(request).unwrap();
+        assert!(Arc::ptr_eq(&log, &same));
+        (cancel, log)
+    }
+
+    fn state(&self) -> EngineState {
+        self.handle.state().borrow().clone()
+    }
+
+    /// Waits until the state is as `wanted` says.
+    fn wait_for(&self, wanted: impl Fn(&EngineState) -> bool) -> EngineState {
+        let deadline = Instant::now() + HANG_LIMIT;
+        loop {
+            let state = self.state();
+            if wanted(&state) {
+                return state;
+            }
+            assert!(Instant::now() < deadline, "the state stayed {state:?}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Running {
+    /// No test leaves a thread behind, and none leaves memory behind.
+    fn drop(&mut self) {
+        self.script.release();
+        self.handle.shutdown();
+        if !thread::panicking() {
+            let counts = self.script.counts();
+            assert_eq!((counts.weights_alive, counts.sessions_alive), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_handle_can_be_shared_between_threads() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    shared::<EngineHandle>();
+}

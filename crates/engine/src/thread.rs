@@ -27,7 +27,7 @@ use crate::sequence::Sequence;
 /// told to come back.
 pub const INBOX_MAX: usize = 64;
 
-/// Replies that the engine has at once, written or waiting for a slot.
+/// Replies that the engine has at once, written or waiting for a slot. More wait in the inbox.
 pub const SEQUENCES_MAX: usize = 64;
 
 /// What the engine thread owns.
@@ -103,9 +103,11 @@ impl Worker {
     fn obey(&mut self) {
         while let Some(command) = self.inbox.backlog.pop_front() {
             match command {
-                Command::Load(job) if !self.sequences.is_empty() => {
-                    self.inbox.backlog.push_front(Command::Load(job));
-                    return;
+                Command::Load(_) if !self.sequences.is_empty() => {
+                    return self.inbox.backlog.push_front(command);
+                }
+                Command::Generate(_) if self.sequences.len() >= SEQUENCES_MAX => {
+                    return self.inbox.backlog.push_front(command);
                 }
                 Command::Load(job) => self.load(*job),
                 Command::Generate(request) => self.accept(*request),
@@ -129,9 +131,6 @@ impl Worker {
         };
         if request.model != live.info.id {
             return request.fail(TurnCode::ModelChanged);
-        }
-        if self.sequences.len() >= SEQUENCES_MAX {
-            return request.fail(TurnCode::Busy);
         }
         let asked = request.asked;
         let mut sequence = Sequence::new(request, Arc::clone(&live.info.tokenizer));

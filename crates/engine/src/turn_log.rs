@@ -308,7 +308,8 @@ mod tests {
 
     #[test]
     fn a_log_ends_exactly_once_however_its_writer_goes() {
-        let cases: &[(&str, fn(TurnWriter), bool)] = &[
+        type End = fn(TurnWriter);
+        let cases: &[(&str, End, bool)] = &[
             (
                 "finished",
                 |w| w.finish(FinishReason::Length, Stats::default()),

@@ -43,93 +43,31 @@ fn logits_of(probabilities: &[f64]) -> Vec<f32> {
     probabilities.iter().map(|p| p.ln() as f32).collect()
 }
 
+/// Probabilities 0.1, 0.4, 0.2 and 0.3 become these shares, which are made to sum to one.
+fn check_filter(what: &str, change: fn(&mut Sampling), shares: [f64; 4]) {
+    let sum: f64 = shares.iter().sum();
+    let logits = logits_of(&[0.1, 0.4, 0.2, 0.3]);
+    check(
+        what,
+        sampling(change),
+        &logits,
+        &[],
+        &shares.map(|share| share / sum),
+    );
+}
+
 #[test]
-fn shares_follow_the_filters() {
-    let p = logits_of(&[0.1, 0.4, 0.2, 0.3]);
-    check("plain", sampling(|_| ()), &p, &[], &[0.1, 0.4, 0.2, 0.3]);
-    check(
-        "top-k 1",
-        sampling(|s| s.top_k = 1),
-        &p,
-        &[],
-        &[0.0, 1.0, 0.0, 0.0],
-    );
-    check(
-        "top-k 2",
-        sampling(|s| s.top_k = 2),
-        &p,
-        &[],
-        &[0.0, 4.0 / 7.0, 0.0, 3.0 / 7.0],
-    );
-    check(
-        "top-k all",
-        sampling(|s| s.top_k = 9),
-        &p,
-        &[],
-        &[0.1, 0.4, 0.2, 0.3],
-    );
-    check(
-        "top-p 0",
-        sampling(|s| s.top_p = 0.0),
-        &p,
-        &[],
-        &[0.0, 1.0, 0.0, 0.0],
-    );
-    check(
-        "top-p",
-        sampling(|s| s.top_p = 0.65),
-        &p,
-        &[],
-        &[0.0, 4.0 / 7.0, 0.0, 3.0 / 7.0],
-    );
-    let last_reaches = &[0.0, 4.0 / 9.0, 2.0 / 9.0, 3.0 / 9.0];
-    check(
-        "top-p, last reaches",
-        sampling(|s| s.top_p = 0.75),
-        &p,
-        &[],
-        last_reaches,
-    );
-    check(
-        "min-p",
-        sampling(|s| s.min_p = 0.6),
-        &p,
-        &[],
-        &[0.0, 4.0 / 7.0, 0.0, 3.0 / 7.0],
-    );
-    check(
-        "min-p 1",
-        sampling(|s| s.min_p = 1.0),
-        &p,
-        &[],
-        &[0.0, 1.0, 0.0, 0.0],
-    );
-    let after_k = sampling(|s| (s.top_k, s.top_p) = (2, 0.5));
-    check(
-        "top-p sees what top-k left",
-        after_k,
-        &p,
-        &[],
-        &[0.0, 1.0, 0.0, 0.0],
-    );
-    // Squares of the probabilities, made to sum to one.
-    let squares = &[0.01 / 0.3, 0.16 / 0.3, 0.04 / 0.3, 0.09 / 0.3];
-    check(
-        "temperature ½",
-        sampling(|s| s.temperature = 0.5),
-        &p,
-        &[],
-        squares,
-    );
-    // Were temperature first, a cool one would leave only one token above the share.
-    let cool = sampling(|s| (s.temperature, s.min_p) = (0.5, 0.6));
-    check(
-        "temperature after min-p",
-        cool,
-        &p,
-        &[],
-        &[0.0, 0.64, 0.0, 0.36],
-    );
+fn shares_follow_each_filter() {
+    check_filter("plain", |_| (), [1.0, 4.0, 2.0, 3.0]);
+    check_filter("top-k 1", |s| s.top_k = 1, [0.0, 1.0, 0.0, 0.0]);
+    check_filter("top-k 2", |s| s.top_k = 2, [0.0, 4.0, 0.0, 3.0]);
+    check_filter("top-k all", |s| s.top_k = 9, [1.0, 4.0, 2.0, 3.0]);
+    check_filter("top-p 0", |s| s.top_p = 0.0, [0.0, 1.0, 0.0, 0.0]);
+    check_filter("top-p two", |s| s.top_p = 0.65, [0.0, 4.0, 0.0, 3.0]);
+    check_filter("top-p three", |s| s.top_p = 0.75, [0.0, 4.0, 2.0, 3.0]);
+    check_filter("min-p", |s| s.min_p = 0.6, [0.0, 4.0, 0.0, 3.0]);
+    check_filter("min-p 1", |s| s.min_p = 1.0, [0.0, 1.0, 0.0, 0.0]);
+    check_filter("cool", |s| s.temperature = 0.5, [1.0, 16.0, 4.0, 9.0]);
     let forbidden = [f32::NEG_INFINITY, 0.0, 0.0, f32::NEG_INFINITY];
     check(
         "−∞ is never chosen",
@@ -137,6 +75,20 @@ fn shares_follow_the_filters() {
         &forbidden,
         &[],
         &[0.0, 0.5, 0.5, 0.0],
+    );
+}
+
+#[test]
+fn each_stage_sees_what_the_one_before_left() {
+    // Of what top-k leaves, the best alone has half.
+    let top_p_after_top_k = |s: &mut Sampling| (s.top_k, s.top_p) = (2, 0.5);
+    check_filter("top-k, top-p", top_p_after_top_k, [0.0, 1.0, 0.0, 0.0]);
+    // Were temperature first, only the best would have its share.
+    let cool_after_min_p = |s: &mut Sampling| (s.temperature, s.min_p) = (0.5, 0.6);
+    check_filter(
+        "min-p, temperature",
+        cool_after_min_p,
+        [0.0, 16.0, 0.0, 9.0],
     );
 }
 
@@ -247,7 +199,8 @@ fn what_is_no_number_is_an_error_and_never_a_token() {
 
 #[test]
 fn numbers_outside_their_bounds_are_refused() {
-    let cases: &[(fn(&mut Sampling), &str)] = &[
+    type Change = fn(&mut Sampling);
+    let cases: &[(Change, &str)] = &[
         (|s| s.temperature = -0.1, "temperature"),
         (|s| s.temperature = f32::NAN, "temperature"),
         (|s| s.temperature = 11.0, "temperature"),
