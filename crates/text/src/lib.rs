@@ -29,3 +29,17 @@ pub use template::{
     RENDER_FUEL, RenderRequest, Rendered, TEMPLATE_BYTES_MAX, TemplateError,
 };
 pub use tokenizer::{Ends, Show, TEXT_BYTES_MAX, Tokenizer, TokenizerError};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_engine_shares_between_threads_can_be_shared() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Tokenizer>();
+        shared::<ChatFormat>();
+        shared::<ChatTemplate>();
+        shared::<Prompt>();
+    }
+}
