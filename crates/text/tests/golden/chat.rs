@@ -21,7 +21,7 @@ fn rendered_conversations_equal_the_reference() {
     let mut files: HashMap<String, Value> = golden_files("chat").into_iter().collect();
     let conversations = files.remove("conversations").expect("the conversations");
     for (name, golden) in files {
-        let Some(model) = open_model(golden["template"].as_str().unwrap()) else {
+        let Some(model) = open_model(golden["template"].as_str().unwrap(), "chat template") else {
             continue;
         };
         let template = model

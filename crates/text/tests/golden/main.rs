@@ -1,5 +1,5 @@
 //! The golden data of tokenizers and chat templates, on the models that are here.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "all of this crate is tests")]
+#![allow(clippy::unwrap_used, reason = "all of this crate is tests")]
 
 mod chat;
 mod support;

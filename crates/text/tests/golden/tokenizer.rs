@@ -8,7 +8,7 @@ use serde_json::Value;
 fn ids_pieces_and_ends_equal_the_reference() {
     let mut strings = 0;
     for (name, golden) in golden_files("tokenizer") {
-        let Some(model) = open_model(golden["model"].as_str().unwrap()) else {
+        let Some(model) = open_model(golden["model"].as_str().unwrap(), "token ids") else {
             continue;
         };
         let tokenizer = tokenizer(&model);
