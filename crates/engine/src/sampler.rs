@@ -186,7 +186,7 @@ impl Sampler {
         };
         if self.sampling.temperature == 0.0 {
             repeat_penalty(&self.sampling, &mut pool);
-            return Ok(best(pool.logits).id);
+            return Ok(best(pool.logits));
         }
         for stage in STAGES {
             (stage.apply)(&self.sampling, &mut pool);
@@ -197,28 +197,51 @@ impl Sampler {
 }
 
 fn refuse_not_finite(logits: &[f32]) -> Result<(), NotFinite> {
+    if largest(logits).is_some_and(|largest| largest > f32::NEG_INFINITY) {
+        return Ok(());
+    }
     let unusable = |logit: &f32| logit.is_nan() || *logit == f32::INFINITY;
-    if let Some(token) = logits.iter().position(unusable) {
-        return Err(NotFinite { token });
-    }
-    if best(logits).logit == f32::NEG_INFINITY {
-        return Err(NotFinite { token: 0 });
-    }
-    Ok(())
+    Err(NotFinite {
+        token: logits.iter().position(unusable).unwrap_or(0),
+    })
 }
 
-/// The largest logit, the lowest id on ties; −∞ where there is none.
-fn best(logits: &[f32]) -> Candidate {
-    let mut best = Candidate {
-        id: 0,
-        logit: f32::NEG_INFINITY,
-    };
-    for (id, &logit) in (0u32..).zip(logits) {
-        if logit > best.logit {
-            best = Candidate { id, logit };
+/// Maxima that are taken side by side, so that the compiler uses the processor's vectors.
+const LANES: usize = 16;
+
+/// The largest logit, −∞ where there is none; nothing if one is NaN or +∞.
+fn largest(logits: &[f32]) -> Option<f32> {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let mut usable = [true; LANES];
+    let (chunks, rest) = logits.as_chunks::<LANES>();
+    for chunk in chunks {
+        for i in 0..LANES {
+            lanes[i] = if chunk[i] > lanes[i] {
+                chunk[i]
+            } else {
+                lanes[i]
+            };
+            usable[i] &= chunk[i] < f32::INFINITY;
         }
     }
-    best
+    let usable =
+        usable.into_iter().all(|usable| usable) && rest.iter().all(|logit| *logit < f32::INFINITY);
+    usable.then(|| {
+        lanes
+            .iter()
+            .chain(rest)
+            .copied()
+            .fold(f32::NEG_INFINITY, f32::max)
+    })
+}
+
+/// The lowest id with the largest logit.
+fn best(logits: &[f32]) -> u32 {
+    let largest = largest(logits).unwrap_or(f32::NEG_INFINITY);
+    (0u32..)
+        .zip(logits)
+        .find(|(_, logit)| **logit == largest)
+        .map_or(0, |(id, _)| id)
 }
 
 /// Best first; ties to the lower id, so that every filter has one answer.
@@ -236,8 +259,12 @@ impl Pool<'_> {
     }
 
     fn largest(&self) -> f32 {
-        let kept = self.kept.iter().map(|candidate| candidate.logit);
-        kept.chain(self.kept.is_empty().then(|| best(self.logits).logit))
+        if self.kept.is_empty() {
+            return largest(self.logits).unwrap_or(f32::NEG_INFINITY);
+        }
+        self.kept
+            .iter()
+            .map(|candidate| candidate.logit)
             .fold(f32::NEG_INFINITY, f32::max)
     }
 }
@@ -299,7 +326,8 @@ fn cut_to_best(kept: &mut Vec<Candidate>, k: usize) -> f32 {
 /// Candidates that are sorted first; most nuclei are smaller.
 const TOP_P_SORTED_FIRST: usize = 128;
 
-/// Sorts only as far as the probability needs, in portions that double.
+/// Drops what cannot be needed without sorting, then sorts only as far as the probability needs,
+/// in portions that double.
 fn top_p(sampling: &Sampling, pool: &mut Pool<'_>) {
     if sampling.top_p >= 1.0 {
         return;
@@ -307,7 +335,11 @@ fn top_p(sampling: &Sampling, pool: &mut Pool<'_>) {
     pool.keep_all_if_unfiltered();
     let largest = pool.largest();
     let weight = |candidate: &Candidate| f64::from(candidate.logit - largest).exp();
-    let needed = f64::from(sampling.top_p) * pool.kept.iter().map(weight).sum::<f64>();
+    let total: f64 = pool.kept.iter().map(weight).sum();
+    let needed = f64::from(sampling.top_p) * total;
+    // All candidates below this together have no more than the part that may be left out.
+    let least = (total - needed) / pool.kept.len() as f64;
+    pool.kept.retain(|candidate| weight(candidate) >= least);
     let (mut sum, mut sorted, mut portion) = (0.0, 0, TOP_P_SORTED_FIRST);
     while sorted < pool.kept.len() {
         let rest = &mut pool.kept[sorted..];
