@@ -1,6 +1,6 @@
 /**
  * Makes the children of one node equal to those of another while changing as little as possible:
- * text that only grew is appended to, so that a selection in it survives.
+ * the part of a text that stayed is not replaced, so that a selection in it survives.
  */
 export function patchChildren(target: Node, source: Node): void {
   let old = target.firstChild;
@@ -38,8 +38,13 @@ function patchNode(old: Node, fresh: Node): boolean {
 
 function patchText(old: Text, data: string): void {
   if (old.data === data) return;
-  if (data.startsWith(old.data)) old.appendData(data.slice(old.data.length));
-  else old.data = data;
+  if (data.startsWith(old.data)) {
+    old.appendData(data.slice(old.length));
+    return;
+  }
+  let same = 0;
+  while (same < old.length && old.data.charCodeAt(same) === data.charCodeAt(same)) same += 1;
+  old.replaceData(same, old.length - same, data.slice(same));
 }
 
 function patchAttributes(old: Element, fresh: Element): void {

@@ -95,8 +95,8 @@ const allowed = {
   ALLOW_ARIA_ATTR: false,
 };
 
-/** Markdown as a string of HTML, before it is sanitised. */
-function asHtml(source: string, growth: Growth): string {
+/** Markdown as a string of HTML before it is sanitised: for comparisons, never for the page. */
+export function unsafeHtml(source: string, growth: Growth): string {
   if (source.length > blockCharsMax) return `<p class="plain">${escapeHtml(source)}</p>`;
   try {
     return markdown.render(source, { growth } satisfies RenderEnvironment);
@@ -107,12 +107,12 @@ function asHtml(source: string, growth: Growth): string {
 
 /** Markdown as nodes that are safe to put on the page. */
 export function renderFragment(source: string, growth: Growth): DocumentFragment {
-  return DOMPurify.sanitize(asHtml(source, growth), { ...allowed, RETURN_DOM_FRAGMENT: true });
+  return DOMPurify.sanitize(unsafeHtml(source, growth), { ...allowed, RETURN_DOM_FRAGMENT: true });
 }
 
 /** Markdown as safe HTML. */
 export function renderHtml(source: string, growth: Growth = "done"): string {
-  return DOMPurify.sanitize(asHtml(source, growth), allowed);
+  return DOMPurify.sanitize(unsafeHtml(source, growth), allowed);
 }
 
 /** The lines where blocks of the outermost level begin. */
