@@ -5,6 +5,13 @@
 //! same bits, and so does every batch; the sets differ only in how many products they compute side
 //! by side.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    __m256, __m512, _mm256_add_ps, _mm256_loadu_ps, _mm256_mul_ps, _mm256_setzero_ps,
+    _mm256_storeu_ps, _mm512_add_ps, _mm512_loadu_ps, _mm512_mul_ps, _mm512_setzero_ps,
+    _mm512_storeu_ps,
+};
+
 /// Parts of a sum.
 const PARTS: usize = 16;
 
@@ -18,10 +25,7 @@ pub(crate) fn products(w: &[f32], x: &[f32], cols: usize, out: &mut [f32]) {
     assert!(out.len() >= x.len() / cols * n_w, "room for every product");
     #[cfg(target_arch = "x86_64")]
     {
-        if std::arch::is_x86_feature_detected!("avx512f")
-            && std::arch::is_x86_feature_detected!("avx512vl")
-            && std::arch::is_x86_feature_detected!("avx512dq")
-        {
+        if std::arch::is_x86_feature_detected!("avx512f") {
             // SAFETY: the machine has the instructions.
             return unsafe { products_avx512(w, x, cols, out) };
         }
@@ -30,7 +34,7 @@ pub(crate) fn products(w: &[f32], x: &[f32], cols: usize, out: &mut [f32]) {
             return unsafe { products_avx2(w, x, cols, out) };
         }
     }
-    products_by::<2, 2>(w, x, cols, out);
+    products_by::<Portable, 2, 2>(w, x, cols, out);
 }
 
 /// `sum` becomes the sum of the rows of `values`, each times its weight, row after row.
@@ -44,15 +48,15 @@ pub(crate) fn weighted_sum(weights: &[f32], values: &[f32], sum: &mut [f32]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+#[target_feature(enable = "avx512f")]
 fn products_avx512(w: &[f32], x: &[f32], cols: usize, out: &mut [f32]) {
-    products_by::<4, 4>(w, x, cols, out);
+    products_by::<__m512, 4, 4>(w, x, cols, out);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn products_avx2(w: &[f32], x: &[f32], cols: usize, out: &mut [f32]) {
-    products_by::<2, 3>(w, x, cols, out);
+    products_by::<[__m256; 2], 2, 2>(w, x, cols, out);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -61,14 +65,120 @@ fn weighted_sum_avx2(weights: &[f32], values: &[f32], sum: &mut [f32]) {
     weighted_sum_by(weights, values, sum);
 }
 
+/// The parts of a sum in registers.
+trait Parts: Copy {
+    fn zero() -> Self;
+    fn load(values: &[f32; PARTS]) -> Self;
+    /// self + w · x, rounded twice.
+    fn add_product(self, w: Self, x: Self) -> Self;
+    fn store(self) -> [f32; PARTS];
+}
+
+/// Registers of any machine.
+type Portable = [f32; PARTS];
+
+impl Parts for Portable {
+    #[inline(always)]
+    fn zero() -> Self {
+        [0.0; PARTS]
+    }
+
+    #[inline(always)]
+    fn load(values: &[f32; PARTS]) -> Self {
+        *values
+    }
+
+    #[inline(always)]
+    fn add_product(self, w: Self, x: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] + w[lane] * x[lane])
+    }
+
+    #[inline(always)]
+    fn store(self) -> [f32; PARTS] {
+        self
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Parts for __m512 {
+    #[inline(always)]
+    fn zero() -> Self {
+        // SAFETY: only `products_avx512` and what is inlined into it uses this type.
+        unsafe { _mm512_setzero_ps() }
+    }
+
+    #[inline(always)]
+    fn load(values: &[f32; PARTS]) -> Self {
+        // SAFETY: as for `zero`; the array has the sixteen values that are read.
+        unsafe { _mm512_loadu_ps(values.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn add_product(self, w: Self, x: Self) -> Self {
+        // SAFETY: as for `zero`.
+        unsafe { _mm512_add_ps(self, _mm512_mul_ps(w, x)) }
+    }
+
+    #[inline(always)]
+    fn store(self) -> [f32; PARTS] {
+        let mut values = [0.0; PARTS];
+        // SAFETY: as for `zero`; the array has the sixteen places that are written.
+        unsafe { _mm512_storeu_ps(values.as_mut_ptr(), self) };
+        values
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Parts for [__m256; 2] {
+    #[inline(always)]
+    fn zero() -> Self {
+        // SAFETY: only `products_avx2` and what is inlined into it uses this type.
+        unsafe { [_mm256_setzero_ps(); 2] }
+    }
+
+    #[inline(always)]
+    fn load(values: &[f32; PARTS]) -> Self {
+        let start = values.as_ptr();
+        // SAFETY: as for `zero`; the array has the sixteen values that are read.
+        unsafe { [_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(8))] }
+    }
+
+    #[inline(always)]
+    fn add_product(self, w: Self, x: Self) -> Self {
+        // SAFETY: as for `zero`.
+        unsafe {
+            [
+                _mm256_add_ps(self[0], _mm256_mul_ps(w[0], x[0])),
+                _mm256_add_ps(self[1], _mm256_mul_ps(w[1], x[1])),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn store(self) -> [f32; PARTS] {
+        let mut values = [0.0; PARTS];
+        // SAFETY: as for `zero`; the array has the sixteen places that are written.
+        unsafe {
+            _mm256_storeu_ps(values.as_mut_ptr(), self[0]);
+            _mm256_storeu_ps(values.as_mut_ptr().add(8), self[1]);
+        }
+        values
+    }
+}
+
 /// `W` by `X` products at a time.
 #[inline(always)]
-fn products_by<const W: usize, const X: usize>(w: &[f32], x: &[f32], cols: usize, out: &mut [f32]) {
+fn products_by<P: Parts, const W: usize, const X: usize>(
+    w: &[f32],
+    x: &[f32],
+    cols: usize,
+    out: &mut [f32],
+) {
     let n_w = w.len() / cols;
     for (x, out) in x.chunks(X * cols).zip(out.chunks_mut(X * n_w)) {
         for (w_block, w) in w.chunks(W * cols).enumerate() {
             if x.len() == X * cols && w.len() == W * cols {
-                let sums = block::<W, X>(w, x, cols);
+                let sums = block::<P, W, X>(w, x, cols);
                 for (i, sums) in sums.iter().enumerate() {
                     out[i * n_w + w_block * W..][..W].copy_from_slice(sums);
                 }
@@ -76,7 +186,7 @@ fn products_by<const W: usize, const X: usize>(w: &[f32], x: &[f32], cols: usize
             }
             for (i, x) in x.chunks_exact(cols).enumerate() {
                 for (j, w) in w.chunks_exact(cols).enumerate() {
-                    out[i * n_w + w_block * W + j] = block::<1, 1>(w, x, cols)[0][0];
+                    out[i * n_w + w_block * W + j] = block::<P, 1, 1>(w, x, cols)[0][0];
                 }
             }
         }
@@ -84,39 +194,45 @@ fn products_by<const W: usize, const X: usize>(w: &[f32], x: &[f32], cols: usize
 }
 
 #[inline(always)]
-fn block<const W: usize, const X: usize>(w: &[f32], x: &[f32], cols: usize) -> [[f32; W]; X] {
-    let w: [&[f32]; W] = std::array::from_fn(|j| &w[j * cols..][..cols]);
-    let x: [&[f32]; X] = std::array::from_fn(|i| &x[i * cols..][..cols]);
-    let mut sums = [[[0.0f32; PARTS]; W]; X];
-    let whole = cols - cols % PARTS;
-    for k in (0..whole).step_by(PARTS) {
-        for i in 0..X {
-            let x: &[f32; PARTS] = part(x[i], k);
-            for j in 0..W {
-                let w: &[f32; PARTS] = part(w[j], k);
-                for lane in 0..PARTS {
-                    sums[i][j][lane] += w[lane] * x[lane];
-                }
-            }
-        }
+fn block<P: Parts, const W: usize, const X: usize>(
+    w: &[f32],
+    x: &[f32],
+    cols: usize,
+) -> [[f32; W]; X] {
+    let w: [(&[[f32; PARTS]], [f32; PARTS]); W] =
+        std::array::from_fn(|j| parts_of(&w[j * cols..][..cols]));
+    let x: [(&[[f32; PARTS]], [f32; PARTS]); X] =
+        std::array::from_fn(|i| parts_of(&x[i * cols..][..cols]));
+    let mut sums = [[P::zero(); W]; X];
+    for k in 0..cols / PARTS {
+        let w: [P; W] = std::array::from_fn(|j| P::load(&w[j].0[k]));
+        add_products(&mut sums, &w, std::array::from_fn(|i| P::load(&x[i].0[k])));
     }
+    let w: [P; W] = std::array::from_fn(|j| P::load(&w[j].1));
+    add_products(&mut sums, &w, std::array::from_fn(|i| P::load(&x[i].1)));
+    std::array::from_fn(|i| std::array::from_fn(|j| total(sums[i][j].store())))
+}
+
+#[inline(always)]
+fn add_products<P: Parts, const W: usize, const X: usize>(
+    sums: &mut [[P; W]; X],
+    w: &[P; W],
+    x: [P; X],
+) {
     for i in 0..X {
         for j in 0..W {
-            for k in whole..cols {
-                sums[i][j][k - whole] += w[j][k] * x[i][k];
-            }
+            sums[i][j] = sums[i][j].add_product(w[j], x[i]);
         }
     }
-    sums.map(|row| row.map(total))
 }
 
+/// A row in whole steps, and its rest with zeros behind it.
 #[inline(always)]
-fn part(row: &[f32], k: usize) -> &[f32; PARTS] {
-    match row[k..].first_chunk() {
-        Some(part) => part,
-        // The callers walk whole parts.
-        None => unreachable!("a whole part"),
-    }
+fn parts_of(row: &[f32]) -> (&[[f32; PARTS]], [f32; PARTS]) {
+    let (whole, rest) = row.as_chunks::<PARTS>();
+    let mut padded = [0.0; PARTS];
+    padded[..rest.len()].copy_from_slice(rest);
+    (whole, padded)
 }
 
 /// The parts, halved until one is left.
@@ -153,7 +269,7 @@ mod tests {
         let mut expected = vec![0.0; n_x * n_w];
         for i in 0..n_x {
             for j in 0..n_w {
-                let sum = block::<1, 1>(&w[j * cols..], &x[i * cols..], cols)[0][0];
+                let sum = block::<Portable, 1, 1>(&w[j * cols..], &x[i * cols..], cols)[0][0];
                 expected[i * n_w + j] = sum;
                 let truth: f64 = (0..cols)
                     .map(|k| f64::from(w[j * cols + k]) * f64::from(x[i * cols + k]))

@@ -1,11 +1,21 @@
 //! From a row of the file to a lane of a group; see [`super::format`] for the result.
 
 use bytemuck::Pod;
-use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
-use candor_quant::{Half, IntegerBlock};
+use candor_quant::IntegerBlock;
+use candor_quant::types::q4_0::Q4_0;
+use candor_quant::types::q4_1::Q4_1;
+use candor_quant::types::q4_k::Q4K;
+use candor_quant::types::q5_0::Q5_0;
+use candor_quant::types::q5_1::Q5_1;
+use candor_quant::types::q5_k::Q5K;
+use candor_quant::types::q6_k::Q6K;
+use candor_quant::types::q8_0::Q8_0;
 
 use super::buffer::LINE_BYTES;
 use super::format::{BLOCK, Codes, GROUP_ROWS, Scales, block_bytes, header_bytes};
+
+/// Numbers of four codes in a block.
+const DWORDS: usize = BLOCK / 4;
 
 /// Interleaves one row of the file into a lane of a zeroed group.
 pub(super) type PackFn = fn(row: &[u8], group: &mut [u8], lane: usize);
@@ -16,7 +26,7 @@ pub(super) trait Interleave: IntegerBlock {
     const SCALES: Scales;
     /// Blocks of 32 elements in a unit.
     const UNIT_BLOCKS: usize;
-    /// What makes the codes unsigned.
+    /// What was added to make the codes unsigned.
     const OFFSET: u8;
     /// Bytes of the scales in front of a unit.
     const HEADER_BYTES: usize = header_bytes(Self::SCALES, Self::UNIT_BLOCKS);
@@ -25,8 +35,8 @@ pub(super) trait Interleave: IntegerBlock {
     /// Bytes of a unit.
     const UNIT_BYTES: usize = Self::HEADER_BYTES + Self::UNIT_BLOCKS * Self::BLOCK_BYTES;
 
-    /// The signed codes of one sub-block of 32.
-    fn codes(&self, sub_block_idx: usize) -> [i8; BLOCK];
+    /// The unsigned codes of one sub-block of 32, four to a number, the first in its low byte.
+    fn dwords(&self, sub_block_idx: usize) -> [u32; DWORDS];
 
     /// Puts the scales into the lane of a unit's header. `sub_block_idx` says where in the unit
     /// this block begins.
@@ -43,6 +53,24 @@ pub(super) fn pack_floats<const BYTES: usize>(row: &[u8], group: &mut [u8], lane
 
 /// [`PackFn`] of the types of small integers.
 pub(super) fn pack_units<B: Interleave>(row: &[u8], group: &mut [u8], lane: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the machine has AVX2.
+        return unsafe { pack_units_avx2::<B>(row, group, lane) };
+    }
+    pack_row::<B>(row, group, lane);
+}
+
+/// The same code, which the compiler makes two to three times as fast for the K types where each
+/// lane can be shifted by itself (measured on Zen 5: 4.0 against 1.2 GB/s of Q4_K).
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn pack_units_avx2<B: Interleave>(row: &[u8], group: &mut [u8], lane: usize) {
+    pack_row::<B>(row, group, lane);
+}
+
+#[inline(always)]
+fn pack_row<B: Interleave>(row: &[u8], group: &mut [u8], lane: usize) {
     let blocks: &[B] = bytemuck::cast_slice(row);
     let sub_blocks = B::ELEMS / BLOCK;
     let units = group.chunks_exact_mut(B::UNIT_BYTES);
@@ -53,47 +81,83 @@ pub(super) fn pack_units<B: Interleave>(row: &[u8], group: &mut [u8], lane: usiz
             for s in 0..sub_blocks {
                 let place = (block_idx * sub_blocks + s) * B::BLOCK_BYTES;
                 let place = &mut codes[place..][..B::BLOCK_BYTES];
-                write_codes::<B>(&block.codes(s), place, lane);
+                write_codes::<B>(&block.dwords(s), place, lane);
             }
         }
     }
 }
 
 /// The codes of 32 elements into their lane of a block.
-fn write_codes<B: Interleave>(codes: &[i8; BLOCK], place: &mut [u8], lane: usize) {
-    let codes = codes.map(|c| (c as u8).wrapping_add(B::OFFSET));
-    let mut dword = |line: usize, bytes: [u8; 4]| {
-        place[line * LINE_BYTES + lane * 4..][..4].copy_from_slice(&bytes);
+#[inline(always)]
+fn write_codes<B: Interleave>(dwords: &[u32; DWORDS], place: &mut [u8], lane: usize) {
+    let mut write = |line: usize, dword: u32| {
+        place[line * LINE_BYTES + lane * 4..][..4].copy_from_slice(&dword.to_le_bytes());
     };
     if B::CODES == Codes::Bytes {
-        for (j, four) in codes.chunks_exact(4).enumerate() {
-            dword(j, [four[0], four[1], four[2], four[3]]);
+        for (j, dword) in dwords.iter().enumerate() {
+            write(j, *dword);
         }
         return;
     }
     for j in 0..4 {
-        dword(
-            j,
-            std::array::from_fn(|b| (codes[4 * j + b] & 15) | (codes[16 + 4 * j + b] << 4)),
-        );
+        write(j, (dwords[j] & NIBBLES) | ((dwords[j + 4] & NIBBLES) << 4));
     }
+    // The upper bits of some dwords beside each other, `width` bits of each.
+    let upper = |dwords: &[u32], mask: u32, width: usize| {
+        let parts = dwords.iter().enumerate();
+        parts.fold(0, |all, (j, dword)| {
+            all | (((dword >> 4) & mask) << (j * width))
+        })
+    };
     match B::CODES {
-        Codes::FiveBits => dword(
-            4,
-            std::array::from_fn(|b| (0..8).fold(0, |h, j| h | (codes[4 * j + b] >> 4 & 1) << j)),
-        ),
+        Codes::FiveBits => write(4, upper(dwords, LOWEST_BITS, 1)),
         Codes::SixBits => {
-            for half in 0..2 {
-                let high = |b: usize| {
-                    (0..4).fold(0, |h, j| {
-                        h | (codes[16 * half + 4 * j + b] >> 4 & 3) << (2 * j)
-                    })
-                };
-                dword(4 + half, std::array::from_fn(high));
-            }
+            write(4, upper(&dwords[..4], LOWEST_PAIRS, 2));
+            write(5, upper(&dwords[4..], LOWEST_PAIRS, 2));
         }
         Codes::Nibbles | Codes::Bytes => {}
     }
+}
+
+/// Four bytes at once: their low nibbles, their lowest bits, their lowest two bits.
+const NIBBLES: u32 = 0x0f0f_0f0f;
+const LOWEST_BITS: u32 = 0x0101_0101;
+const LOWEST_PAIRS: u32 = 0x0303_0303;
+
+/// Four bytes of a file.
+#[inline(always)]
+fn dword(bytes: &[u8], j: usize) -> u32 {
+    u32::from_le_bytes([
+        bytes[4 * j],
+        bytes[4 * j + 1],
+        bytes[4 * j + 2],
+        bytes[4 * j + 3],
+    ])
+}
+
+/// Sixteen bytes whose low nibbles come first.
+#[inline(always)]
+fn nibbles(qs: &[u8; 16]) -> [u32; DWORDS] {
+    std::array::from_fn(|j| (dword(qs, j % 4) >> (j / 4 * 4)) & NIBBLES)
+}
+
+/// [`nibbles`] with their fifth bits, in the order of the elements.
+#[inline(always)]
+fn five_bits(qs: &[u8; 16], qh: [u8; 4]) -> [u32; DWORDS] {
+    let mut dwords = nibbles(qs);
+    let high = u32::from_le_bytes(qh);
+    for (j, dword) in dwords.iter_mut().enumerate() {
+        // The factor puts copies of the four bits so that each byte begins with another one.
+        let spread = ((high >> (4 * j)) & 15).wrapping_mul(0x0020_4081) & LOWEST_BITS;
+        *dword |= spread << 4;
+    }
+    dwords
+}
+
+/// 32 nibbles of the 32 bytes that two sub-blocks of a K type share.
+#[inline(always)]
+fn shared_nibbles(qs: &[u8], shift: usize) -> [u32; DWORDS] {
+    std::array::from_fn(|j| (dword(qs, j) >> shift) & NIBBLES)
 }
 
 fn put<T: Pod>(header: &mut [u8], at: usize, value: T) {
@@ -101,59 +165,59 @@ fn put<T: Pod>(header: &mut [u8], at: usize, value: T) {
     header[at..][..bytes.len()].copy_from_slice(bytes);
 }
 
-/// Types with one scale, and maybe a base, for each block of 32.
-macro_rules! interleave_plain {
-    ($block:ty, $codes:expr, $offset:expr, $of:expr) => {
+/// The codes of a type with blocks of 32.
+macro_rules! interleave {
+    ($block:ty, $codes:expr, $offset:expr, $dwords:expr, step) => {
         impl Interleave for $block {
             const CODES: Codes = $codes;
             const SCALES: Scales = Scales::Step;
+            // The scales of two blocks fill a cache line.
             const UNIT_BLOCKS: usize = 2;
             const OFFSET: u8 = $offset;
-            fn codes(&self, _: usize) -> [i8; BLOCK] {
-                $of(self)
+
+            #[inline(always)]
+            fn dwords(&self, _: usize) -> [u32; DWORDS] {
+                $dwords(self)
             }
+
             fn scales(&self, header: &mut [u8], sub_block_idx: usize, lane: usize) {
                 put(header, sub_block_idx * 32 + lane * 2, self.d);
             }
         }
     };
-    ($block:ty, $codes:expr) => {
+    ($block:ty, $codes:expr, $dwords:expr, step_and_base) => {
         impl Interleave for $block {
             const CODES: Codes = $codes;
             const SCALES: Scales = Scales::StepBase;
             const UNIT_BLOCKS: usize = 1;
             const OFFSET: u8 = 0;
-            fn codes(&self, _: usize) -> [i8; BLOCK] {
-                <$block>::codes(self)
+
+            #[inline(always)]
+            fn dwords(&self, _: usize) -> [u32; DWORDS] {
+                $dwords(self)
             }
+
             fn scales(&self, header: &mut [u8], _: usize, lane: usize) {
                 put(header, lane * 2, self.d);
                 put(header, 32 + lane * 2, self.m);
             }
         }
     };
-}
-
-interleave_plain!(q4_0::Q4_0, Codes::Nibbles, 8, q4_0::Q4_0::codes);
-interleave_plain!(q5_0::Q5_0, Codes::FiveBits, 16, q5_0::Q5_0::codes);
-interleave_plain!(q8_0::Q8_0, Codes::Bytes, 128, |block: &q8_0::Q8_0| block.qs);
-interleave_plain!(q4_1::Q4_1, Codes::Nibbles);
-interleave_plain!(q5_1::Q5_1, Codes::FiveBits);
-
-/// Types of 256 elements with six-bit scales and offsets.
-macro_rules! interleave_six_bit {
-    ($block:ty, $codes:expr) => {
+    ($block:ty, $codes:expr, $dwords:expr, six_bit) => {
         impl Interleave for $block {
             const CODES: Codes = $codes;
             const SCALES: Scales = Scales::SixBit;
             const UNIT_BLOCKS: usize = 8;
             const OFFSET: u8 = 0;
-            fn codes(&self, sub_block_idx: usize) -> [i8; BLOCK] {
-                <$block>::codes(self, sub_block_idx)
+
+            #[inline(always)]
+            fn dwords(&self, sub_block_idx: usize) -> [u32; DWORDS] {
+                $dwords(self, sub_block_idx)
             }
+
             fn scales(&self, header: &mut [u8], _: usize, lane: usize) {
-                put::<Half>(header, lane * 2, self.d);
-                put::<Half>(header, 32 + lane * 2, self.dmin);
+                put(header, lane * 2, self.d);
+                put(header, 32 + lane * 2, self.dmin);
                 let (scales, offsets) = self.scales_and_offsets();
                 for s in 0..8 {
                     header[64 + s * GROUP_ROWS + lane] = scales[s];
@@ -164,21 +228,64 @@ macro_rules! interleave_six_bit {
     };
 }
 
-interleave_six_bit!(q4_k::Q4K, Codes::Nibbles);
-interleave_six_bit!(q5_k::Q5K, Codes::FiveBits);
+interleave!(Q4_0, Codes::Nibbles, 8, |b: &Q4_0| nibbles(&b.qs), step);
+interleave!(
+    Q5_0,
+    Codes::FiveBits,
+    16,
+    |b: &Q5_0| five_bits(&b.qs, b.qh),
+    step
+);
+interleave!(Q8_0, Codes::Bytes, 128, signed_bytes, step);
+interleave!(
+    Q4_1,
+    Codes::Nibbles,
+    |b: &Q4_1| nibbles(&b.qs),
+    step_and_base
+);
+interleave!(
+    Q5_1,
+    Codes::FiveBits,
+    |b: &Q5_1| five_bits(&b.qs, b.qh),
+    step_and_base
+);
+interleave!(Q4K, Codes::Nibbles, four_bits_of_k, six_bit);
+interleave!(Q5K, Codes::FiveBits, five_bits_of_k, six_bit);
 
-impl Interleave for q6_k::Q6K {
+#[inline(always)]
+fn signed_bytes(block: &Q8_0) -> [u32; DWORDS] {
+    let bytes: &[u8] = bytemuck::cast_slice(&block.qs);
+    // Adding 128 turns the upper bit round.
+    std::array::from_fn(|j| dword(bytes, j) ^ (LOWEST_BITS << 7))
+}
+
+#[inline(always)]
+fn four_bits_of_k(block: &Q4K, s: usize) -> [u32; DWORDS] {
+    shared_nibbles(&block.qs[s / 2 * 32..], s % 2 * 4)
+}
+
+#[inline(always)]
+fn five_bits_of_k(block: &Q5K, s: usize) -> [u32; DWORDS] {
+    let nibbles = shared_nibbles(&block.qs[s / 2 * 32..], s % 2 * 4);
+    std::array::from_fn(|j| nibbles[j] | (((dword(&block.qh, j) >> s) & LOWEST_BITS) << 4))
+}
+
+impl Interleave for Q6K {
     const CODES: Codes = Codes::SixBits;
     const SCALES: Scales = Scales::Halves;
     const UNIT_BLOCKS: usize = 8;
     const OFFSET: u8 = 32;
 
-    fn codes(&self, sub_block_idx: usize) -> [i8; BLOCK] {
-        q6_k::Q6K::codes(self, sub_block_idx)
+    #[inline(always)]
+    fn dwords(&self, sub_block_idx: usize) -> [u32; DWORDS] {
+        let (half, run) = (sub_block_idx / 4, sub_block_idx % 4);
+        let nibbles = shared_nibbles(&self.ql[half * 64 + run % 2 * 32..], run / 2 * 4);
+        let high = &self.qh[half * 32..];
+        std::array::from_fn(|j| nibbles[j] | (((dword(high, j) >> (2 * run)) & LOWEST_PAIRS) << 4))
     }
 
     fn scales(&self, header: &mut [u8], _: usize, lane: usize) {
-        put::<Half>(header, lane * 2, self.d);
+        put(header, lane * 2, self.d);
         for (h, scale) in self.scales.iter().enumerate() {
             header[64 + h * GROUP_ROWS + lane] = *scale as u8;
         }

@@ -150,7 +150,7 @@ impl Kernels {
     }
 
     /// The nearest half-precision numbers, as bits.
-    pub(crate) fn to_half(&self, values: &[f32], out: &mut [u16]) {
+    pub(crate) fn half_bits(&self, values: &[f32], out: &mut [u16]) {
         assert_eq!(values.len(), out.len());
         // SAFETY: the machine has the instructions; the lengths are equal.
         unsafe { (self.to_half)(values, out) }
@@ -172,12 +172,12 @@ impl Kernels {
         let mut half = [0u16; 64];
         for (at, part) in key.chunks(half.len()).enumerate() {
             let half = &mut half[..part.len()];
-            self.to_half(part, half);
+            self.half_bits(part, half);
             for (d, number) in half.iter().enumerate() {
                 keys[key_place(head_dim, in_page, at * 64 + d)] = *number;
             }
         }
-        self.to_half(value, &mut values[in_page * head_dim..][..head_dim]);
+        self.half_bits(value, &mut values[in_page * head_dim..][..head_dim]);
     }
 
     /// Attention of the queries in a tile's rows and columns to the keys and values of one key

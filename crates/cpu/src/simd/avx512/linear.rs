@@ -157,25 +157,8 @@ unsafe fn block<B: Interleave, const R: usize>(
             }
         }
         if let Scales::Halves = B::SCALES {
-            for half in 0..2 {
-                let mut products = start::<B, R>(acts, half);
-                if half == 0 {
-                    dword::<B, R, 0>(codes, acts, &mut products);
-                    dword::<B, R, 1>(codes, acts, &mut products);
-                    dword::<B, R, 2>(codes, acts, &mut products);
-                    dword::<B, R, 3>(codes, acts, &mut products);
-                } else {
-                    dword::<B, R, 4>(codes, acts, &mut products);
-                    dword::<B, R, 5>(codes, acts, &mut products);
-                    dword::<B, R, 6>(codes, acts, &mut products);
-                    dword::<B, R, 7>(codes, acts, &mut products);
-                }
-                let mut steps = [_mm512_setzero_ps(); GROUPS];
-                for g in 0..GROUPS {
-                    steps[g] = half_step(units[g], 2 * b + half);
-                }
-                add_scaled(steps, acts, &products, sums);
-            }
+            half_block::<B, R, 0>(units, codes, b, acts, sums);
+            half_block::<B, R, 1>(units, codes, b, acts, sums);
         } else {
             let mut products = start::<B, R>(acts, 0);
             // In this order a line of nibbles is used twice in a row.
@@ -200,6 +183,37 @@ unsafe fn block<B: Interleave, const R: usize>(
                 add_base(bases, acts, sums);
             }
         }
+    }
+}
+
+/// Adds the products of half a block, where halves have scales of their own.
+#[inline(always)]
+unsafe fn half_block<B: Interleave, const R: usize, const HALF: usize>(
+    units: [*const u8; GROUPS],
+    codes: [*const u8; GROUPS],
+    b: usize,
+    acts: &Acts<R>,
+    sums: &mut [[__m512; R]; GROUPS],
+) {
+    // SAFETY: half of block `b` of each unit, and of the present block of each row.
+    unsafe {
+        let mut products = start::<B, R>(acts, HALF);
+        if HALF == 0 {
+            dword::<B, R, 0>(codes, acts, &mut products);
+            dword::<B, R, 1>(codes, acts, &mut products);
+            dword::<B, R, 2>(codes, acts, &mut products);
+            dword::<B, R, 3>(codes, acts, &mut products);
+        } else {
+            dword::<B, R, 4>(codes, acts, &mut products);
+            dword::<B, R, 5>(codes, acts, &mut products);
+            dword::<B, R, 6>(codes, acts, &mut products);
+            dword::<B, R, 7>(codes, acts, &mut products);
+        }
+        let mut steps = [_mm512_setzero_ps(); GROUPS];
+        for g in 0..GROUPS {
+            steps[g] = half_step(units[g], 2 * b + HALF);
+        }
+        add_scaled(steps, acts, &products, sums);
     }
 }
 

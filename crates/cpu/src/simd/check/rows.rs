@@ -89,7 +89,7 @@ fn sum_is_right(kernels: &Kernels, row: &[f32], addend: &[f32]) -> bool {
 
 fn half_is_right(kernels: &Kernels, row: &[f32]) -> bool {
     let mut out = vec![0; row.len()];
-    kernels.to_half(row, &mut out);
+    kernels.half_bits(row, &mut out);
     out.iter()
         .zip(row)
         .all(|(o, r)| *o == f16::from_f32(*r).to_bits())
