@@ -1,8 +1,9 @@
 //! The threads that compute: a fixed pool that walks a task together.
 //!
-//! A task is handed to all threads at once and the caller takes part, so that nothing is queued
-//! and no thread is started per operation. A forward has a few hundred tasks of some
-//! microseconds; the threads therefore spin for a while before they sleep.
+//! A task is shown to all threads at once and the caller takes part, so that nothing is queued and
+//! no thread is started per operation. A forward has a few hundred tasks of some microseconds; the
+//! threads therefore spin for a while before they sleep. On a busy machine a thread may come late:
+//! it then finds the gate shut and the others have done its share.
 
 pub(crate) mod cores;
 
@@ -33,12 +34,10 @@ pub(crate) struct Pool {
 }
 
 struct Shared {
-    /// Number of the present task; a worker that has done fewer has work.
-    epoch: AtomicU64,
-    /// The present task. Written by the caller while no worker runs.
+    /// The number of the present task, whether it still takes workers, and how many are in it.
+    gate: AtomicU64,
+    /// The present task. Written by the caller while no worker is in it.
     task: UnsafeCell<Option<Task<'static>>>,
-    /// Workers that have not finished the present task.
-    running: AtomicUsize,
     panicked: AtomicBool,
     closing: AtomicBool,
     /// Who sleeps, so that nobody is woken in vain: waking is a system call.
@@ -47,15 +46,25 @@ struct Shared {
     wake_caller: Condvar,
 }
 
+/// The gate's bits below: workers inside.
+const INSIDE: u64 = OPEN - 1;
+
+/// The gate's bit that is set while the task takes workers.
+const OPEN: u64 = 1 << 31;
+
+/// The gate's bits above: the number of the task.
+const TASK: u64 = 1 << 32;
+
 #[derive(Default)]
 struct Sleepers {
     workers: usize,
     callers: usize,
 }
 
-// SAFETY: `task` is the only field that is not Sync by itself. The caller writes it while
-// `running` is 0 and before it raises `epoch` (release); workers read it after they saw the new
-// epoch (acquire) and before they lower `running` (release), for which the caller waits (acquire).
+// SAFETY: `task` is the only field that is not Sync by itself. The caller writes it while the gate
+// is shut with nobody inside, and then opens the gate (release); a worker reads it after it entered
+// (acquire) and before it left (release), for which the caller waits (acquire) after it shut the
+// gate.
 unsafe impl Sync for Shared {}
 // SAFETY: the reference in `task` is to a Sync closure, and is used only as described above.
 unsafe impl Send for Shared {}
@@ -64,9 +73,8 @@ impl Pool {
     /// Starts `threads - 1` threads, or as many as the system gives.
     pub(crate) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared {
-            epoch: AtomicU64::new(0),
+            gate: AtomicU64::new(0),
             task: UnsafeCell::new(None),
-            running: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             sleep: Mutex::new(Sleepers::default()),
@@ -94,28 +102,29 @@ impl Pool {
         self.workers.len() + 1
     }
 
-    /// Calls `task` once on every thread, with the thread's number.
-    pub(crate) fn run(&self, task: Task<'_>) -> Result<(), TaskPanicked> {
+    /// Calls `task` on the caller's thread, and on every other thread that comes before the caller
+    /// is done, with the thread's number. A thread that the system does not let run is not waited
+    /// for, so what there is to do has to be taken from a common store.
+    fn run(&self, task: Task<'_>) -> Result<(), TaskPanicked> {
         let _turn = lock(&self.turn);
         let shared = &*self.shared;
         shared.panicked.store(false, Ordering::Relaxed);
-        // SAFETY: only the lifetime changes. The reference is read only by workers, and this
-        // function does not return before all of them have lowered `running`.
+        // SAFETY: only the lifetime changes. The reference is read only by workers inside the
+        // gate, and this function does not return before the gate is shut and they have left.
         let task: Task<'static> = unsafe { std::mem::transmute::<Task<'_>, Task<'static>>(task) };
-        // SAFETY: `running` is 0, so no worker reads the cell; `turn` keeps other callers out.
+        // SAFETY: the gate is shut and nobody is inside; `turn` keeps other callers out.
         unsafe { *shared.task.get() = Some(task) };
-        shared.running.store(self.workers.len(), Ordering::Relaxed);
         let asleep = {
             // Under the lock, so that a worker that is about to sleep cannot miss it.
             let sleep = lock(&shared.sleep);
-            shared.epoch.fetch_add(1, Ordering::Release);
+            shared.gate.fetch_add(TASK | OPEN, Ordering::Release);
             sleep.workers
         };
         if asleep > 0 {
             shared.wake_workers.notify_all();
         }
         shared.call(task, 0);
-        shared.wait_for_workers();
+        shared.shut_and_wait();
         if shared.panicked.load(Ordering::Relaxed) {
             return Err(TaskPanicked);
         }
@@ -181,19 +190,17 @@ unsafe impl<T: Send> Sync for Shareable<T> {}
 
 impl Shared {
     fn work(&self, worker: usize) {
-        let mut done = 0;
-        loop {
-            if !self.wait_for_task(done) {
-                return;
-            }
-            done += 1;
-            // SAFETY: the epoch was raised after the cell was written, and the caller does not
-            // write it again before this worker lowers `running`.
+        let mut last = 0;
+        while let Some(number) = self.enter(last) {
+            last = number;
+            // SAFETY: this worker is inside the gate.
             let task = unsafe { *self.task.get() };
             if let Some(task) = task {
                 self.call(task, worker);
             }
-            if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let before = self.gate.fetch_sub(1, Ordering::AcqRel);
+            if before & (OPEN | INSIDE) == 1 {
+                // The last one out, and the gate is shut: the caller may wait.
                 let asleep = lock(&self.sleep).callers;
                 if asleep > 0 {
                     self.wake_caller.notify_all();
@@ -209,39 +216,63 @@ impl Shared {
         }
     }
 
-    /// False once the pool closes.
-    fn wait_for_task(&self, done: u64) -> bool {
-        let ready = || self.epoch.load(Ordering::Acquire) > done;
-        let closing = || self.closing.load(Ordering::Acquire);
-        for _ in 0..SPINS {
-            if ready() {
-                return true;
+    /// Waits for a task after the `last` one that this worker had, and goes in. None once the
+    /// pool closes.
+    fn enter(&self, last: u64) -> Option<u64> {
+        let mut spins = 0;
+        loop {
+            let gate = self.gate.load(Ordering::Relaxed);
+            if gate & OPEN != 0 && gate / TASK != last {
+                let entered = self.gate.compare_exchange_weak(
+                    gate,
+                    gate + 1,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                );
+                if entered.is_ok() {
+                    return Some(gate / TASK);
+                }
+            } else if spins < SPINS {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                if self.closing.load(Ordering::Acquire) {
+                    return None;
+                }
+                self.sleep_until_open(last);
             }
-            std::hint::spin_loop();
         }
+    }
+
+    fn sleep_until_open(&self, last: u64) {
+        let nothing = || {
+            let gate = self.gate.load(Ordering::Relaxed);
+            (gate & OPEN == 0 || gate / TASK == last) && !self.closing.load(Ordering::Acquire)
+        };
         let mut sleep = lock(&self.sleep);
         sleep.workers += 1;
-        while !ready() && !closing() {
+        while nothing() {
             sleep = self
                 .wake_workers
                 .wait(sleep)
                 .unwrap_or_else(PoisonError::into_inner);
         }
         sleep.workers -= 1;
-        ready()
     }
 
-    fn wait_for_workers(&self) {
-        let ready = || self.running.load(Ordering::Acquire) == 0;
+    /// Lets nobody in any more, and waits for those inside.
+    fn shut_and_wait(&self) {
+        let mut inside = self.gate.fetch_and(!OPEN, Ordering::AcqRel) & INSIDE;
         for _ in 0..SPINS {
-            if ready() {
+            if inside == 0 {
                 return;
             }
             std::hint::spin_loop();
+            inside = self.gate.load(Ordering::Acquire) & INSIDE;
         }
         let mut sleep = lock(&self.sleep);
         sleep.callers += 1;
-        while !ready() {
+        while self.gate.load(Ordering::Acquire) & INSIDE != 0 {
             sleep = self
                 .wake_caller
                 .wait(sleep)

@@ -38,28 +38,32 @@ fn threads_that_went_to_sleep_wake_up() {
     let pool = Pool::new(3);
     for _ in 0..3 {
         std::thread::sleep(std::time::Duration::from_millis(30));
-        let calls = AtomicUsize::new(0);
-        pool.run(&|_| {
-            calls.fetch_add(1, Ordering::Relaxed);
+        // Two items that wait for each other need two threads.
+        let both = std::sync::Barrier::new(2);
+        pool.each(&mut [(); 2], &mut [(); 3], &CancelToken::new(), |(), ()| {
+            both.wait();
         })
         .expect("no panic");
-        assert_eq!(calls.into_inner(), 3);
     }
 }
 
 #[test]
 fn a_panic_on_any_thread_is_an_answer_and_the_pool_goes_on() {
     let pool = Pool::new(3);
-    for bad in 0..3 {
-        let answer = pool.run(&|thread| assert_ne!(thread, bad, "a panic that the test wants"));
-        assert_eq!(answer, Err(TaskPanicked));
-        assert_eq!(pool.run(&|_| ()), Ok(()));
+    let never = CancelToken::new();
+    for n_items in [1, 2, 100] {
+        for bad in [0, n_items - 1] {
+            let mut items: Vec<usize> = (0..n_items).collect();
+            let answer = pool.each(&mut items, &mut [(); 3], &never, |(), item| {
+                assert_ne!(*item, bad, "a panic that the test wants");
+            });
+            assert_eq!(answer, Err(TaskPanicked));
+            assert_eq!(
+                pool.each(&mut items, &mut [(); 3], &never, |(), _| ()),
+                Ok(())
+            );
+        }
     }
-    let mut one = [()];
-    let answer = pool.each(&mut one, &mut [(); 3], &CancelToken::new(), |(), ()| {
-        panic!("a panic that the test wants")
-    });
-    assert_eq!(answer, Err(TaskPanicked));
 }
 
 #[test]
