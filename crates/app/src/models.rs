@@ -19,7 +19,7 @@ use crate::wire::OpenModel;
 use crate::{facts, library, path_id, words};
 
 /// Bytes of a value in the state of a fast session, which is float16.
-const STATE_VALUE_BYTES: usize = 2;
+pub(crate) const STATE_VALUE_BYTES: usize = 2;
 
 /// The state comes in pages of this many tokens.
 const PAGE_TOKENS: u64 = 256;
@@ -90,7 +90,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    fn new(path: &Path, failure: &LoadFailure) -> Self {
+    pub(crate) fn new(path: &Path, failure: &LoadFailure) -> Self {
         let message = match failure {
             LoadFailure::OutOfMemory {
                 needed_bytes,

@@ -73,7 +73,7 @@ pub(crate) fn tokens(
 /// The time in UTC: which zone the user is in is not known here, and templates write no more than
 /// the date. The steps from days to a date are Howard Hinnant's "chrono-Compatible Low-Level Date
 /// Algorithms".
-fn utc(now_ms: i64) -> LocalTime {
+pub(crate) fn utc(now_ms: i64) -> LocalTime {
     let days = now_ms.div_euclid(MS_PER_DAY) + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
