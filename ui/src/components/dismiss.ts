@@ -22,8 +22,8 @@ export function dismissable(
     if (event.key !== "Escape" || event.isComposing) return;
     event.preventDefault();
     event.stopPropagation();
-    options.close();
     options.opener?.focus();
+    options.close();
   }
 
   document.addEventListener("pointerdown", onPointerDown, true);

@@ -27,6 +27,7 @@ export type Action =
   | { type: "removed"; id: number }
   | { type: "restored"; summary: ConversationSummary }
   | { type: "removal-settled" }
+  | { type: "notice-seen"; notice: string }
   | { type: "draft"; key: Key; text: string }
   | { type: "submitted"; key: Key; pending: Pending }
   | { type: "sent"; key: Key; sent: Sent }

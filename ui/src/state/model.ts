@@ -82,6 +82,8 @@ export interface AppState {
   queued: Partial<Record<Key, Queued>>;
   problems: Partial<Record<Key, Problem>>;
   removed: Removed | null;
+  /** What the person has to hear once. */
+  notices: string[];
   /** Why replies failed, where the stored record does not say it. */
   failures: Record<number, WireError>;
 }
@@ -138,6 +140,7 @@ export const initialState: AppState = {
   queued: {},
   problems: {},
   removed: null,
+  notices: [],
   failures: {},
 };
 

@@ -21,6 +21,7 @@ export function reduce(state: AppState, action: Action): AppState {
         models: snapshot.models,
         starter: snapshot.starter,
         turns,
+        notices: snapshot.notices,
       };
     }
     case "start-failed":
@@ -48,6 +49,8 @@ export function reduce(state: AppState, action: Action): AppState {
       return restore(state, action.summary);
     case "removal-settled":
       return { ...state, removed: null };
+    case "notice-seen":
+      return { ...state, notices: state.notices.filter((n) => n !== action.notice) };
     case "draft":
       return { ...state, drafts: set(state.drafts, action.key, action.text || undefined) };
     default:
