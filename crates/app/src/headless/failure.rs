@@ -35,7 +35,7 @@ pub enum Failure {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: LoadFailure,
+        source: Box<LoadFailure>,
     },
     /// A text cannot be encoded.
     #[error(transparent)]
@@ -124,7 +124,7 @@ impl Failure {
     pub fn advice(&self) -> Option<&'static str> {
         match self {
             Self::File(error) => error.advice(),
-            Self::Load { source, .. } => match source {
+            Self::Load { source, .. } => match &**source {
                 LoadFailure::File(error) => error.advice(),
                 LoadFailure::OutOfMemory { .. } => {
                     Some("close other programs, or open a smaller file of the model")

@@ -24,4 +24,4 @@ pub use device::{BackendWish, Choice, choose};
 pub use failure::{Failure, Kind};
 pub use inspection::{Finding, Inspection, Memory, TemplateSource, inspect};
 pub use setup::{Setup, load_failure};
-pub use vocabulary::{RenderOptions, Rendered, Vocabulary};
+pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};

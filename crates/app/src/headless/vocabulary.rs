@@ -147,3 +147,8 @@ pub(super) fn context_length(index: &Index) -> Option<u64> {
     let key = format!("{}.context_length", index.architecture);
     index.metadata.find_u64(&key).ok().flatten()
 }
+
+/// The time in UTC at so many milliseconds after 1970 began, for templates that write the date.
+pub fn utc(now_ms: i64) -> LocalTime {
+    crate::prompt::utc(now_ms)
+}

@@ -1,0 +1,129 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use candor_app::headless::{BackendWish, Precision};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands::{
+    bench, chat, doctor, generate, inspect, logits, perplexity, render, tokenize, verify,
+};
+use crate::output::Form;
+
+/// Chat with language models on your own machine, from the command line.
+#[derive(Debug, Parser)]
+#[command(name = "candor", version)]
+pub(crate) struct Cli {
+    /// What every command understands.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Says what a model file is and whether it can be used; loads nothing
+    Inspect(inspect::Args),
+    /// Turns text into token ids, or ids into text
+    Tokenize(tokenize::Args),
+    /// Writes a conversation as the model reads it
+    Render(render::Args),
+    /// Computes the logits of every position
+    Logits(logits::Args),
+    /// Computes how well the model predicts a text
+    Perplexity(perplexity::Args),
+    /// Writes one reply
+    Generate(generate::Args),
+    /// Holds a conversation in the terminal
+    Chat(chat::Args),
+    /// Holds the GPU against the CPU
+    Verify(verify::Args),
+    /// Measures speed and memory
+    Bench(bench::Args),
+    /// Looks at the machine, the driver and the folders
+    Doctor(doctor::Args),
+}
+
+/// What every command understands.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// What computes; `auto` falls back to the CPU, `gpu` never does
+    #[arg(long, global = true, value_enum, default_value = "auto")]
+    backend: WishArg,
+    /// Which graphics card, counted from 0
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) device: Option<u32>,
+    /// Threads that compute [default: the cores that help]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Tokens of context
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    context: Option<u32>,
+    /// The arithmetic; `exact` keeps activations in float32
+    #[arg(long, global = true, value_enum, default_value = "fast")]
+    precision: PrecisionArg,
+    /// Prints each result as one JSON object on one line
+    #[arg(long, global = true)]
+    json: bool,
+    /// Keeps everything of this program in one folder
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+impl Common {
+    pub(crate) fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::Text }
+    }
+
+    pub(crate) fn wish(&self) -> BackendWish {
+        match self.backend {
+            WishArg::Auto => BackendWish::Auto,
+            WishArg::Cpu => BackendWish::Cpu,
+            WishArg::Gpu => BackendWish::Gpu,
+        }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+            .map_or_else(candor_app::compose::default_threads, usize::from)
+    }
+
+    pub(crate) fn context(&self) -> Option<usize> {
+        self.context.map(|tokens| tokens as usize)
+    }
+
+    pub(crate) fn precision(&self) -> Precision {
+        match self.precision {
+            PrecisionArg::Exact => Precision::Exact,
+            PrecisionArg::Fast => Precision::Fast,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WishArg {
+    Auto,
+    Cpu,
+    Gpu,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PrecisionArg {
+    Exact,
+    Fast,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        Cli::command().debug_assert();
+    }
+}

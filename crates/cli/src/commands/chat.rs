@@ -1,0 +1,183 @@
+//! `candor chat`: a conversation in the terminal.
+
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use candor_app::headless::{
+    EndTokens, EngineHandle, FinishReason, GenerateOptions, GenerateRequest, LoadedModel, Priority,
+    Vocabulary,
+};
+use serde_json::{Value, json};
+
+use super::generate::{SamplingArgs, render};
+use crate::args::Common;
+use crate::environment;
+use crate::failure::{Exit, Failure, Report};
+use crate::interrupt::Interrupts;
+use crate::output::{Output, notice};
+use crate::reply::{follow, stats_line};
+use crate::session::{choose, setup};
+
+/// Longest message in bytes that is read from the terminal: far more than any context holds.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The model file
+    model: PathBuf,
+    /// What the model is told before the conversation
+    #[arg(long, value_name = "STR")]
+    system: Option<String>,
+    /// Most tokens of one reply
+    #[arg(long, value_name = "N", default_value_t = 2_048)]
+    max_tokens: usize,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+}
+
+/// What the person did.
+enum Heard {
+    Line(String),
+    End,
+    Interrupt,
+}
+
+/// A conversation under way.
+struct Chat<'a> {
+    args: &'a Args,
+    engine: EngineHandle,
+    model: Arc<LoadedModel>,
+    vocabulary: Vocabulary,
+    interrupts: Arc<Interrupts>,
+    messages: Vec<Value>,
+}
+
+pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::install()?;
+    let choice = choose(common)?;
+    let vocabulary = Vocabulary::open(&args.model)?;
+    // The engine decides on the context unless the user did.
+    let setup = setup(common, &environment::clock(), None);
+    let engine = setup.engine().map_err(|error| {
+        let message = format!("the engine could not be started: {error}");
+        Failure::from(Report::new(Exit::Failed, "engine", message))
+    })?;
+    let model = setup.load(&engine, &args.model, &interrupts.token())?;
+    notice(&choice.line(&model.device));
+    notice("Type a message. Ctrl-C stops a reply; /clear starts anew; /exit leaves.");
+    let mut chat = Chat {
+        args,
+        engine,
+        model,
+        vocabulary,
+        interrupts,
+        messages: Vec::new(),
+    };
+    chat.clear();
+    let ended = chat.talk(output);
+    chat.engine.shutdown();
+    ended
+}
+
+impl Chat<'_> {
+    fn clear(&mut self) {
+        let system = self.args.system.iter();
+        let system = system.map(|text| json!({ "role": "system", "content": text }));
+        self.messages = system.collect();
+    }
+
+    fn talk(&mut self, output: &mut Output) -> Result<Exit, Failure> {
+        let (sender, heard) = mpsc::channel();
+        let typed = sender.clone();
+        // It waits for input until the program ends.
+        thread::spawn(move || read_lines(&typed));
+        loop {
+            let sender = sender.clone();
+            self.interrupts.when_idle(Some(Box::new(move || {
+                // The loop that would hear it may have ended.
+                let _ = sender.send(Heard::Interrupt);
+            })));
+            output.model_text("> ")?;
+            let line = heard.recv().unwrap_or(Heard::End);
+            self.interrupts.when_idle(None);
+            match line {
+                Heard::Interrupt => {
+                    output.line("")?;
+                    return Ok(Exit::Interrupted);
+                }
+                Heard::End => {
+                    output.line("")?;
+                    return Ok(Exit::Done);
+                }
+                Heard::Line(line) => match line.trim() {
+                    "" => {}
+                    "/exit" | "/quit" => return Ok(Exit::Done),
+                    "/clear" => self.clear(),
+                    text => {
+                        self.turn(text, output)?;
+                        // The first press stopped the reply; a second one leaves.
+                        if self.interrupts.presses() > 1 {
+                            return Ok(Exit::Interrupted);
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    fn turn(&mut self, text: &str, output: &mut Output) -> Result<(), Failure> {
+        let cancel = self.interrupts.renew();
+        self.messages
+            .push(json!({ "role": "user", "content": text }));
+        let prompt = render(&self.vocabulary, &self.messages, &environment::clock())?;
+        let options = GenerateOptions {
+            sampling: self.args.sampling.sampling(self.args.sampling.seed()),
+            max_tokens: self.args.max_tokens,
+            stop: self.vocabulary.chat_format().end_strings().to_vec(),
+            ends: EndTokens::Heed,
+            priority: Priority::Interactive,
+            prompt,
+        };
+        let request = match GenerateRequest::new(&self.model, options, cancel) {
+            Ok(request) => request,
+            Err(error) => {
+                // The conversation stays as it was before this message.
+                self.messages.pop();
+                notice(&format!("{error}; /clear starts anew"));
+                return Ok(());
+            }
+        };
+        let reply = follow(&self.engine, request, &self.model.tokenizer, output)?;
+        if reply.text.is_empty() {
+            // A template could not tell a reply without a word from an answer.
+            self.messages.pop();
+        } else {
+            self.messages
+                .push(json!({ "role": "assistant", "content": reply.text }));
+        }
+        output.line("")?;
+        notice(&stats_line(&reply));
+        if reply.finish == FinishReason::ContextFull {
+            notice("The context is full: the next message may not fit. /clear starts anew.");
+        }
+        Ok(())
+    }
+}
+
+fn read_lines(sender: &mpsc::Sender<Heard>) {
+    let mut input = io::stdin().lock();
+    loop {
+        let mut bytes = Vec::new();
+        let mut bounded = io::Read::take(&mut input, LINE_BYTES_MAX as u64);
+        let heard = match bounded.read_until(b'\n', &mut bytes) {
+            Ok(0) | Err(_) => Heard::End,
+            Ok(_) => Heard::Line(String::from_utf8_lossy(&bytes).into_owned()),
+        };
+        let ends = matches!(heard, Heard::End);
+        if sender.send(heard).is_err() || ends {
+            return;
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! `candor doctor`: the machine, the driver, the window's renderer, the folders.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use candor_app::headless::{BackendWish, Choice, Unavailable};
+use candor_app::{AppPaths, PROBE_LIMIT, compose};
+use serde_json::{Value, json};
+
+use crate::args::Common;
+use crate::environment;
+use crate::failure::{Exit, Failure};
+use crate::output::{Form, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Writes a report to pass on; names of people and folders are left out
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
+}
+
+/// Where Linux keeps the library that draws the window, on the systems that people have.
+const WEBVIEW: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu/libwebkit2gtk-4.1.so.0",
+    "/usr/lib/aarch64-linux-gnu/libwebkit2gtk-4.1.so.0",
+    "/usr/lib64/libwebkit2gtk-4.1.so.0",
+    "/usr/lib/libwebkit2gtk-4.1.so.0",
+];
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    /// `ok`, `note` (works, with a remark) or `problem`.
+    state: &'static str,
+    message: String,
+}
+
+impl Check {
+    fn json(&self) -> Value {
+        json!({ "name": self.name, "state": self.state, "message": self.message })
+    }
+}
+
+pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
+    let mut checks = vec![
+        program(),
+        processor(common),
+        memory(),
+        driver(common),
+        renderer(),
+    ];
+    checks.extend(folders(common));
+    let rows: Vec<Value> = checks.iter().map(Check::json).collect();
+    if let Some(path) = &args.bundle {
+        write_bundle(path, &rows)?;
+    }
+    match output.form() {
+        Form::Json => output.json(&json!({ "checks": rows, "bundle": args.bundle.is_some() }))?,
+        Form::Text => {
+            for Check {
+                name,
+                state,
+                message,
+            } in &checks
+            {
+                output.line(&format!("{state:8} {name:16} {message}"))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn program() -> Check {
+    let (version, os, arch) = (
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+    );
+    Check {
+        name: "program",
+        state: "ok",
+        message: format!("candor {version}, {os} {arch}"),
+    }
+}
+
+fn processor(common: &Common) -> Check {
+    let choice = compose::BackendChoice {
+        threads: common.threads(),
+        precision: common.precision(),
+    };
+    let backends = compose::backends()(choice);
+    match backends.last().map(|backend| backend.probe()) {
+        Some(Ok(device)) => {
+            let message = format!(
+                "{} · {} · {} threads",
+                device.name, device.isa, device.threads
+            );
+            Check {
+                name: "processor",
+                state: "ok",
+                message,
+            }
+        }
+        Some(Err(_)) | None => {
+            let message = String::from("nothing can compute on this machine");
+            Check {
+                name: "processor",
+                state: "problem",
+                message,
+            }
+        }
+    }
+}
+
+fn memory() -> Check {
+    let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
+    let (state, message) = match (environment::free_memory(), environment::total_memory()) {
+        (Some(free), Some(total)) => (
+            "ok",
+            format!("{} free of {}", gigabytes(free), gigabytes(total)),
+        ),
+        _ => (
+            "note",
+            String::from("the system does not say how much memory there is"),
+        ),
+    };
+    Check {
+        name: "memory",
+        state,
+        message,
+    }
+}
+
+fn driver(common: &Common) -> Check {
+    let name = "driver";
+    if common.wish() == BackendWish::Cpu {
+        let message = String::from("not asked: the CPU was chosen");
+        return Check {
+            name,
+            state: "note",
+            message,
+        };
+    }
+    let command = match environment::probe_command() {
+        Ok(command) => command,
+        Err(error) => {
+            let message = format!("the program does not find itself: {error}");
+            return Check {
+                name,
+                state: "problem",
+                message,
+            };
+        }
+    };
+    let why = compose::probe(&command, PROBE_LIMIT);
+    let state = match &why {
+        Unavailable::DriverTooOld { .. } | Unavailable::DriverBroken { .. } => "problem",
+        _ => "note",
+    };
+    let message = Choice {
+        wish: common.wish(),
+        why,
+    }
+    .reason();
+    Check {
+        name,
+        state,
+        message,
+    }
+}
+
+/// What the window would be drawn with. It is looked for, not tried: this program has no window.
+fn renderer() -> Check {
+    let name = "renderer";
+    if !cfg!(target_os = "linux") {
+        let message = String::from("the system's own web view");
+        return Check {
+            name,
+            state: "ok",
+            message,
+        };
+    }
+    let library = WEBVIEW.iter().any(|path| Path::new(path).exists());
+    let display = environment::display();
+    let display = display.unwrap_or_else(|| String::from("no display here"));
+    match library {
+        true => Check {
+            name,
+            state: "ok",
+            message: format!("WebKitGTK 4.1 found; {display}"),
+        },
+        false => {
+            let message = "WebKitGTK 4.1 not found where systems usually keep it; only the window \
+                           needs it";
+            Check {
+                name,
+                state: "note",
+                message: message.to_owned(),
+            }
+        }
+    }
+}
+
+fn folders(common: &Common) -> Vec<Check> {
+    let paths: AppPaths = match environment::paths(common.data_dir.clone()) {
+        Ok(paths) => paths,
+        Err(error) => {
+            return vec![Check {
+                name: "folders",
+                state: "problem",
+                message: error.message,
+            }];
+        }
+    };
+    let models = paths.models_dir();
+    let all = [
+        ("data folder", &paths.data),
+        ("models folder", &models),
+        ("settings folder", &paths.config),
+        ("cache folder", &paths.cache),
+        ("state folder", &paths.state),
+    ];
+    all.map(|(name, path)| folder(name, path)).into()
+}
+
+/// Whether a folder is there and can be written. A folder that is not there is made when needed,
+/// so it is no problem; nothing is created here.
+fn folder(name: &'static str, path: &Path) -> Check {
+    let shown = path.display();
+    let (state, message) = match fs::metadata(path) {
+        Ok(found) if !found.is_dir() => ("problem", format!("{shown} is not a folder")),
+        Ok(found) if found.permissions().readonly() => {
+            ("problem", format!("{shown} cannot be written"))
+        }
+        Ok(_) => ("ok", shown.to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            ("note", format!("{shown} is not there yet"))
+        }
+        Err(error) => ("problem", format!("{shown}: {error}")),
+    };
+    Check {
+        name,
+        state,
+        message,
+    }
+}
+
+/// The report without the name of the user: the home folder becomes `~`.
+fn write_bundle(path: &Path, checks: &[Value]) -> Result<(), Failure> {
+    let mut text = json!({ "candor": env!("CARGO_PKG_VERSION"), "checks": checks }).to_string();
+    if let Some(home) = environment::home() {
+        text = redacted(&text, &home.to_string_lossy());
+    }
+    text.push('\n');
+    fs::write(path, text).map_err(|error| Failure::file(path, &error))
+}
+
+fn redacted(text: &str, home: &str) -> String {
+    // The text is JSON, in which a quote or a backslash of the path is written otherwise.
+    let quoted = json!(home).to_string();
+    let mut text = text.replace(quoted.trim_matches('"'), "~");
+    let name = Path::new(home)
+        .file_name()
+        .map(|name| name.to_string_lossy());
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        let parts = ["/", "\\\\"].map(|slash| format!("{slash}{name}"));
+        for part in parts {
+            text = text.replace(&part, "/~");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_names_no_user() {
+        let cases = [
+            ("/home/anna", "\"/home/anna/.cache\"", "\"~/.cache\""),
+            ("/home/anna", "\"/media/anna/disk\"", "\"/media/~/disk\""),
+            ("/home/an\"na", "\"/home/an\\\"na/x\"", "\"~/x\""),
+            ("/home/anna", "\"/usr/lib\"", "\"/usr/lib\""),
+        ];
+        for (home, text, want) in cases {
+            assert_eq!(redacted(text, home), want);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! `candor generate`: one reply.
+
+use std::path::PathBuf;
+
+use candor_app::headless::{
+    CancelToken, Choice, EndTokens, Ends, FinishReason, GenerateOptions, GenerateRequest,
+    Generation, Priority, Prompt, RenderOptions, Sampling, Stats, Vocabulary, utc,
+};
+use candor_app::{Clock, headless};
+use serde_json::{Map, Value, json};
+
+use crate::args::Common;
+use crate::environment;
+use crate::failure::{Exit, Failure, Report};
+use crate::input;
+use crate::interrupt::Interrupts;
+use crate::output::{Form, Output, notice};
+use crate::reply::{Reply, finish_name, follow, stats_json, stats_line};
+use crate::session::{backend_json, choose, setup};
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("source").required(true).args(["prompt", "messages", "ids"]))]
+pub(crate) struct Args {
+    /// The model file
+    model: PathBuf,
+    /// One message of the user, written through the chat template
+    #[arg(long, value_name = "STR", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// Takes the prompt as plain text, without the chat template
+    #[arg(long, requires = "prompt")]
+    raw: bool,
+    /// A JSON list of messages
+    #[arg(long, value_name = "FILE")]
+    messages: Option<PathBuf>,
+    /// The tokens; nothing is added
+    #[arg(long, value_name = "LIST|@FILE")]
+    ids: Option<String>,
+    /// Most tokens of the reply
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    max_tokens: usize,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    /// A text that ends the reply and is not shown; may be given several times
+    #[arg(long, value_name = "STR", allow_hyphen_values = true)]
+    stop: Vec<String>,
+    /// Writes on where the model ends its reply
+    #[arg(long)]
+    ignore_eos: bool,
+}
+
+/// How tokens are chosen.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SamplingArgs {
+    /// 0 takes the best token, the lowest id on ties
+    #[arg(long, value_name = "T", default_value_t = 0.7)]
+    temperature: f32,
+    /// Keeps the K best tokens; 0 keeps all
+    #[arg(long, value_name = "K", default_value_t = 40)]
+    top_k: usize,
+    /// Keeps the best tokens that together reach this probability
+    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    top_p: f32,
+    /// Keeps tokens with at least this share of the best one's probability
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    min_p: f32,
+    /// Divides the logits of tokens seen lately
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    repeat_penalty: f32,
+    /// Same seed, same reply [default: random, and reported]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+}
+
+impl SamplingArgs {
+    pub(crate) fn sampling(&self, seed: u64) -> Sampling {
+        Sampling {
+            temperature: self.temperature,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            repeat_penalty: self.repeat_penalty,
+            seed,
+        }
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(environment::fresh_seed)
+    }
+}
+
+pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::install()?;
+    let cancel = interrupts.token();
+    let choice = choose(common)?;
+    let clock = environment::clock();
+    let vocabulary = Vocabulary::open(&args.model)?;
+    let Asked { ids, mut stop } = asked(args, &vocabulary, &clock)?;
+    stop.extend(args.stop.iter().cloned());
+    let seed = args.sampling.seed();
+    let options = GenerateOptions {
+        sampling: args.sampling.sampling(seed),
+        max_tokens: args.max_tokens,
+        stop,
+        ends: if args.ignore_eos {
+            EndTokens::Ignore
+        } else {
+            EndTokens::Heed
+        },
+        priority: Priority::Interactive,
+        prompt: ids,
+    };
+    let mut said = Said {
+        choice,
+        seed,
+        device: None,
+    };
+    let prompt_tokens = options.prompt.len();
+    let reply = match write(args, common, options, &cancel, &mut said, output) {
+        Err(Failure::Report(report)) if report.exit == Exit::Interrupted => {
+            // Stopped while the model was being loaded: a reply without a word.
+            let stats = Stats {
+                prompt_tokens,
+                ..Stats::default()
+            };
+            let (text, ids) = (String::new(), Vec::new());
+            Reply {
+                finish: FinishReason::Cancelled,
+                text,
+                ids,
+                stats,
+            }
+        }
+        other => other?,
+    };
+    said.conclude(&reply, output)?;
+    let stopped = reply.finish == FinishReason::Cancelled;
+    Ok(if stopped {
+        Exit::Interrupted
+    } else {
+        Exit::Done
+    })
+}
+
+/// What the model reads, and what ends its turn beside its end tokens.
+struct Asked {
+    ids: Vec<u32>,
+    stop: Vec<String>,
+}
+
+fn asked(args: &Args, vocabulary: &Vocabulary, clock: &Clock) -> Result<Asked, Failure> {
+    let plain = |ids| Asked {
+        ids,
+        stop: Vec::new(),
+    };
+    let messages = match (&args.ids, &args.prompt, &args.messages) {
+        (Some(ids), _, _) => return Ok(plain(input::ids(ids)?)),
+        (None, Some(prompt), _) if args.raw => {
+            let ids = vocabulary.encode(&Prompt::typed(prompt.as_str()), Ends::Chat)?;
+            return Ok(plain(ids));
+        }
+        (None, Some(prompt), _) => vec![json!({ "role": "user", "content": prompt })],
+        (None, None, Some(path)) => input::messages(path)?,
+        (None, None, None) => Vec::new(),
+    };
+    let ids = render(vocabulary, &messages, clock)?;
+    Ok(Asked {
+        ids,
+        stop: vocabulary.chat_format().end_strings().to_vec(),
+    })
+}
+
+/// A conversation as tokens, with the beginning of the reply.
+pub(crate) fn render(
+    vocabulary: &Vocabulary,
+    messages: &[Value],
+    clock: &Clock,
+) -> Result<Vec<u32>, Failure> {
+    let options = RenderOptions {
+        variables: Map::new(),
+        template: None,
+        generation: Generation::Prompt,
+        now: Some(utc((clock.now_ms)())),
+    };
+    let rendered = vocabulary.render(messages, &options)?;
+    if let Some(fallback) = rendered.fallback {
+        notice(&fallback);
+    }
+    Ok(rendered.ids)
+}
+
+/// Loads the model and writes the reply.
+fn write(
+    args: &Args,
+    common: &Common,
+    options: GenerateOptions,
+    cancel: &CancelToken,
+    said: &mut Said,
+    output: &mut Output,
+) -> Result<Reply, Failure> {
+    let need = options
+        .prompt
+        .len()
+        .saturating_add(options.max_tokens)
+        .max(1);
+    let setup = setup(common, &environment::clock(), Some(need));
+    let engine = setup.engine().map_err(|error| {
+        let message = format!("the engine could not be started: {error}");
+        Failure::from(Report::new(Exit::Failed, "engine", message))
+    })?;
+    let model = setup.load(&engine, &args.model, cancel)?;
+    notice(&said.choice.line(&model.device));
+    said.device = Some(model.device.clone());
+    let request = GenerateRequest::new(&model, options, cancel.clone());
+    let reply = follow(
+        &engine,
+        request.map_err(headless::Failure::from)?,
+        &model.tokenizer,
+        output,
+    );
+    engine.shutdown();
+    reply
+}
+
+/// What is said beside the reply.
+struct Said {
+    choice: Choice,
+    seed: u64,
+    device: Option<headless::DeviceInfo>,
+}
+
+impl Said {
+    fn conclude(&self, reply: &Reply, output: &mut Output) -> Result<(), Failure> {
+        if output.form() == Form::Json {
+            return Ok(output.json(&json!({
+                "finish": finish_name(reply.finish),
+                "text": reply.text,
+                "ids": reply.ids,
+                "stats": stats_json(&reply.stats),
+                "seed": self.seed,
+                "backend": backend_json(&self.choice, self.device.as_ref()),
+            }))?);
+        }
+        if !reply.text.ends_with('\n') {
+            output.line("")?;
+        }
+        output.flush()?;
+        notice(&format!("{} · seed {}", stats_line(reply), self.seed));
+        Ok(())
+    }
+}
