@@ -261,10 +261,7 @@ fn wrong_tensors_are_refused_by_their_name() {
             |t| t.name = "a.weight".into(),
             "tensor `a.weight` is there twice",
         ),
-        (
-            |t| t.type_id = 19,
-            "`b.weight` is stored as IQ1_S (type 19)",
-        ),
+        (|t| t.type_id = 15, "`b.weight` is stored as Q8_K (type 15)"),
         (
             |t| t.type_id = 77,
             "`b.weight` is stored as an unknown type (77)",

@@ -1,5 +1,5 @@
 //! The names of all type numbers that GGUF files are known to use, so that a
-//! refusal can say `IQ1_S` instead of 19.
+//! refusal can say `Q8_K` instead of 15.
 //!
 //! Source of the numbers: the `ggml_type` enumeration of ggml (ggml.h). Numbers
 //! 4, 5, 31 to 33 and 36 to 38 belong to types that ggml has since removed.

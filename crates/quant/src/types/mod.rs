@@ -6,6 +6,19 @@
 pub mod bf16;
 pub mod f16;
 pub mod f32;
+pub mod iq1_m;
+pub mod iq1_s;
+pub mod iq2_s;
+pub mod iq2_xs;
+pub mod iq2_xxs;
+pub mod iq3_s;
+pub mod iq3_xxs;
+pub mod iq4_nl;
+pub mod iq4_xs;
+pub mod mxfp4;
+pub mod nvfp4;
+pub mod q2_k;
+pub mod q3_k;
 pub mod q4_0;
 pub mod q4_1;
 pub mod q4_k;
@@ -14,8 +27,15 @@ pub mod q5_1;
 pub mod q5_k;
 pub mod q6_k;
 pub mod q8_0;
+pub mod tq1_0;
+pub mod tq2_0;
 
+mod codebook;
+mod grids;
 mod scales_k;
+mod stepped;
+
+pub use stepped::Stepped;
 
 /// The smallest and the largest of some values, both together with zero: the
 /// range that a type with an offset has to cover.

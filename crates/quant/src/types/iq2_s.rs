@@ -1,0 +1,98 @@
+//! IQ2_S: 256 values as vectors of eight magnitudes out of a list of 1024, with signs; each 16
+//! have a four-bit scale. value = (d * (scale + 1/2) / 4) * signed magnitude.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::codebook::{self, Ladder};
+use super::grids::IQ2_S;
+use super::stepped::{self, Stepped};
+use crate::activation::ActivationBlock;
+use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::half_bits::Half;
+
+/// 256 values in 82 bytes.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Iq2S {
+    /// The unit of the scales.
+    pub d: Half,
+    /// The lower eight bits of the number of each vector.
+    pub qs: [u8; 32],
+    /// The signs of each vector, a bit each.
+    pub signs: [u8; 32],
+    /// For each 32 values: the upper two bits of the numbers of their four vectors.
+    pub qh: [u8; 8],
+    /// For each 32 values: the scale of the first 16 in the low nibble, of the others in the
+    /// high one.
+    pub scales: [u8; 8],
+}
+
+/// The table row.
+pub const TYPE: QuantType = describe_integer::<Iq2S>();
+const _: () = assert!(size_of::<Iq2S>() == 82);
+
+/// The steps: a quarter of half a unit, and a quarter of a unit more for each scale.
+const LADDER: Ladder = Ladder {
+    first: 0.125,
+    more: 0.25,
+    k_max: 15.0,
+};
+
+/// The largest magnitude.
+const LEVEL_MAX: f32 = 43.0;
+
+impl Stepped for Iq2S {
+    fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
+        let vector = |v: usize| {
+            let high = (self.qh[sub_block_idx] >> (2 * v)) & 3;
+            usize::from(self.qs[sub_block_idx * 4 + v]) | (usize::from(high) << 8)
+        };
+        codebook::signed(|v| &IQ2_S[vector(v)], |v| self.signs[sub_block_idx * 4 + v])
+    }
+
+    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
+        let scales = self.scales[sub_block_idx];
+        [scales & 15, scales >> 4].map(|s| self.d.to_f32() * (0.5 + f32::from(s)) * 0.25)
+    }
+}
+
+impl Block for Iq2S {
+    const ID: u32 = 22;
+    const NAME: &'static str = "IQ2_S";
+    const ELEMS: usize = 256;
+
+    fn dequantize(&self, out: &mut [f32]) {
+        stepped::dequantize(self, out);
+    }
+
+    fn quantize(values: &[f32]) -> Self {
+        let d = Half::from_f32(LADDER.unit(values, LEVEL_MAX));
+        let mut block = Self {
+            d,
+            qs: [0; 32],
+            signs: [0; 32],
+            qh: [0; 8],
+            scales: [0; 8],
+        };
+        for (part, values) in values.chunks_exact(16).enumerate() {
+            let scale = LADDER.multiple(values, LEVEL_MAX, d.to_f32());
+            let step = LADDER.step(d.to_f32(), scale);
+            block.scales[part / 2] |= scale << (part % 2 * 4);
+            for (v, values) in values.as_chunks::<8>().0.iter().enumerate() {
+                let at = part * 2 + v;
+                let vector = codebook::nearest(&IQ2_S, values.map(f32::abs), step);
+                block.signs[at] = codebook::signs_of(values);
+                block.qs[at] = vector as u8;
+                block.qh[at / 4] |= ((vector >> 8) as u8) << (at % 4 * 2);
+            }
+        }
+        block
+    }
+}
+
+impl IntegerBlock for Iq2S {
+    /// See [`stepped::dot`].
+    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
+        stepped::dot(self, activations)
+    }
+}
