@@ -266,6 +266,35 @@ fn every_architecture_and_storage_type_is_in_its_table() {
     check("tables", &faults);
 }
 
+/// Cheap, so that plain `cargo test` notices a type that was added or removed. Whether every field
+/// agrees is compared by `cargo xtask bindings --check`.
+#[test]
+fn the_window_has_a_twin_of_every_wire_type() {
+    let wire = read("crates/app/src/wire.rs");
+    let twins = read("ui/src/platform/bindings.ts");
+    let names = |text: &str, starts: &[&str]| -> BTreeSet<String> {
+        let rest = |line: &str| {
+            let rest = starts.iter().find_map(|start| line.strip_prefix(start))?;
+            Some(
+                rest.split(|c: char| !c.is_alphanumeric())
+                    .next()?
+                    .to_owned(),
+            )
+        };
+        text.lines().filter_map(rest).collect()
+    };
+    let ours = names(&wire, &["pub struct ", "pub enum "]);
+    let theirs = names(&twins, &["export type "]);
+    assert!(!ours.is_empty(), "the wire types have moved");
+    let missing = ours
+        .difference(&theirs)
+        .map(|name| format!("{name} has no twin"));
+    let left = theirs
+        .difference(&ours)
+        .map(|name| format!("{name} is a twin of nothing"));
+    check("bindings", &missing.chain(left).collect::<Vec<_>>());
+}
+
 #[test]
 fn only_the_platform_folder_knows_tauri() {
     let mut faults = Vec::new();

@@ -3,9 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The one hidden word: it turns this executable into the short-lived child that asks the
-/// NVIDIA driver, so that a driver that hangs or crashes cannot take the window with it.
-pub(crate) const CUDA_PROBE_CHILD: &str = "--cuda-probe-child";
+use candor_app::PROBE_ARGUMENT;
 
 /// Shown for `--help` and after a word that is not known.
 pub(crate) const USAGE: &str = "\
@@ -24,7 +22,8 @@ Options:
 pub(crate) enum Task {
     /// Open the window.
     Window(Wishes),
-    /// Ask the driver, print the answer, end.
+    /// Ask the NVIDIA driver, print the answer, end: the short-lived child of this same program,
+    /// so that a driver that hangs or crashes cannot take the window with it.
     CudaProbeChild,
     /// Print how it is called.
     Help,
@@ -65,7 +64,7 @@ pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Task {
             .to_str()
             .filter(|text| text.starts_with("--") && !only_files);
         match option {
-            Some(CUDA_PROBE_CHILD) => return Task::CudaProbeChild,
+            Some(PROBE_ARGUMENT) => return Task::CudaProbeChild,
             Some("--help") => return Task::Help,
             Some("--version") => return Task::Version,
             Some("--safe-rendering") => wishes.rendering = Rendering::Safe,
@@ -159,7 +158,7 @@ mod tests {
             (&["--", "--help"], window(None, Some("--help"), usual)),
             (&["--help"], Task::Help),
             (&["--version"], Task::Version),
-            (&["m", CUDA_PROBE_CHILD], Task::CudaProbeChild),
+            (&["m", PROBE_ARGUMENT], Task::CudaProbeChild),
             (
                 &["--data-dir"],
                 Task::Misunderstood("--data-dir needs a folder".to_owned()),

@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use candor_app::wire::{Code, WireError};
 use url::Url;
 
 use crate::graphics;
@@ -12,7 +13,7 @@ const ALLOWED: [&str; 3] = ["http", "https", "mailto"];
 /// Longer addresses are no links that a person has looked at; browsers cut near this length.
 const LENGTH_MAX: usize = 8_192;
 
-/// Why a link was not opened; the sentence is for the person.
+/// Why a link was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOpened {
     /// It is not a web or mail address.
@@ -21,12 +22,15 @@ pub(crate) enum NotOpened {
     NoProgram,
 }
 
-impl NotOpened {
-    /// In plain words.
-    pub(crate) fn sentence(self) -> &'static str {
-        match self {
-            Self::Refused => "Only web and mail addresses are opened.",
-            Self::NoProgram => "No program was found that opens this address.",
+impl From<NotOpened> for WireError {
+    fn from(not_opened: NotOpened) -> Self {
+        let sentence = match not_opened {
+            NotOpened::Refused => "Only web and mail addresses are opened.",
+            NotOpened::NoProgram => "No program was found that opens this address.",
+        };
+        Self {
+            code: Code::Internal,
+            message: sentence.to_owned(),
         }
     }
 }

@@ -1,30 +1,51 @@
 //! The window of Candor: a thin shell around `candor-app`.
 //!
 //! It turns the window's calls into calls of the app, and the app's news into messages to the
-//! window. It deliberately does not decide anything about models or conversations, and nothing else
-//! in the workspace knows Tauri. As a composition root it reads the command line, the environment and the clock.
-//! Start reading at `commands.rs`.
+//! window. It deliberately does not decide anything about models or conversations, and nothing
+//! else in the workspace knows Tauri. As a composition root it reads the command line, the
+//! environment and the clock. Start reading at `commands.rs`.
 
 #![deny(unsafe_code)]
 // A person who starts it in a terminal reads the answers to `--help` and `--version` there.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
+mod bridge;
+mod commands;
 mod graphics;
 mod links;
 mod panic_log;
 mod picker;
+mod root;
 mod surroundings;
 mod window;
 
-use std::process::ExitCode;
+use std::error::Error;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
-use arguments::{Task, Wishes};
+use arguments::{Rendering, Task, Wishes};
+use candor_app::AppPaths;
+use picker::{FilePicker, NativePicker};
+use root::Opened;
+use tauri::plugin::TauriPlugin;
+use tauri::{AppHandle, DragDropEvent, Manager, RunEvent, WindowEvent};
 
 fn main() -> ExitCode {
     match arguments::read(std::env::args_os().skip(1)) {
-        Task::Window(wishes) => show(wishes),
-        Task::CudaProbeChild => ExitCode::SUCCESS,
+        Task::Window(wishes) => match show(wishes) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("The window could not be opened: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Task::CudaProbeChild => {
+            println!("{}", candor_app::probe_child());
+            ExitCode::SUCCESS
+        }
         Task::Help => {
             println!("{}", arguments::USAGE);
             ExitCode::SUCCESS
@@ -40,23 +61,138 @@ fn main() -> ExitCode {
     }
 }
 
-fn show(wishes: Wishes) -> ExitCode {
+/// Shows the window until it is closed.
+fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
     if let Some(switch) = graphics::choose(surroundings::machine(), wishes.rendering) {
+        eprintln!("Drawing with {}=1: {}", switch.name, switch.why);
         // SAFETY: no other thread has been started yet, so nobody reads the environment now.
         #[allow(unsafe_code)]
         unsafe {
             std::env::set_var(switch.name, "1");
-        }
+        };
     }
-    let built = tauri::Builder::default()
-        .plugin(tauri_plugin_single_instance::init(|_, _, _| {}))
-        .setup(|app| window::open(app.handle()).map(drop).map_err(Into::into))
-        .run(tauri::generate_context!());
-    match built {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("The window could not be opened: {error}");
-            ExitCode::FAILURE
-        }
+    start_again_in_ascii(&wishes)?;
+    let paths = root::paths(wishes.data_dir.clone())?;
+    panic_log::install(paths.logs_dir());
+    let app = tauri::Builder::default()
+        // First, so that a second start ends before it opens anything.
+        .plugin(single_instance(wishes.data_dir.as_deref()))
+        .manage(picker())
+        .invoke_handler(tauri::generate_handler![
+            commands::add_model,
+            commands::attach,
+            commands::bootstrap,
+            commands::delete_conversation,
+            commands::forget_model,
+            commands::load_model,
+            commands::open_conversation,
+            commands::open_link,
+            commands::pick_model,
+            commands::regenerate,
+            commands::rename_conversation,
+            commands::restore_conversation,
+            commands::save_settings,
+            commands::send,
+            commands::stop,
+            commands::stop_loading,
+        ])
+        .setup(move |app| Ok(set_up(app.handle(), paths, wishes.model.as_deref())?))
+        .build(tauri::generate_context!())?;
+    app.run(when_it_happens);
+    Ok(())
+}
+
+/// Opens what the user has kept, then the window on it.
+fn set_up(app: &AppHandle, paths: AppPaths, model: Option<&Path>) -> tauri::Result<()> {
+    let opened = Opened::open(paths);
+    if let Ok(inner) = opened.app() {
+        inner.listen(bridge::listener(app.clone()));
     }
+    if let Some(path) = model {
+        opened.open_model(path);
+    }
+    app.manage(opened);
+    window::open(app).map(drop)
+}
+
+/// What concerns the program as a whole.
+fn when_it_happens(app: &AppHandle, event: RunEvent) {
+    match event {
+        RunEvent::WindowEvent {
+            event: WindowEvent::DragDrop(DragDropEvent::Drop { paths, .. }),
+            ..
+        } => {
+            if let Some(path) = paths.first() {
+                open_model(app, path.clone());
+            }
+        }
+        // The window is gone already; nobody waits in front of it.
+        RunEvent::Exit => app.state::<Opened>().close(),
+        _ => {}
+    }
+}
+
+/// Hands a second start's file to the first one's window.
+fn single_instance(data_dir: Option<&Path>) -> TauriPlugin<tauri::Wry> {
+    let plugin = tauri_plugin_single_instance::Builder::new().callback(|app, words, folder| {
+        if let Some(window) = app.get_webview_window(window::LABEL) {
+            // Whether a window may come to the front is the desktop's decision.
+            let _ = window.unminimize().and_then(|()| window.set_focus());
+        }
+        if let Some(path) = arguments::handed_over(&words, &folder) {
+            open_model(app, path);
+        }
+    });
+    // Another folder is another library, and deserves a window of its own.
+    match data_dir {
+        Some(folder) => plugin
+            .dbus_id(format!("org.candor.Candor.At{}", mark_of(folder)))
+            .build(),
+        None => plugin.build(),
+    }
+}
+
+/// Looks at the disk, so not on the thread that draws.
+fn open_model(app: &AppHandle, path: PathBuf) {
+    let app = app.clone();
+    std::thread::spawn(move || app.state::<Opened>().open_model(&path));
+}
+
+/// A short name for a folder, the same in every run of this build.
+fn mark_of(folder: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    surroundings::current_folder()
+        .join(folder)
+        .hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Replaces this process by one whose model is named by an address in ASCII, if its name is no
+/// text: only so can a second start hand it to the first.
+fn start_again_in_ascii(wishes: &Wishes) -> std::io::Result<()> {
+    let folder = surroundings::current_folder();
+    let model = wishes
+        .model
+        .as_deref()
+        .and_then(|model| arguments::in_ascii(model, &folder));
+    let Some(model) = model else { return Ok(()) };
+    let mut command = Command::new(surroundings::own_program());
+    if let Some(folder) = &wishes.data_dir {
+        command.arg("--data-dir").arg(folder);
+    }
+    if wishes.rendering == Rendering::Safe {
+        command.arg("--safe-rendering");
+    }
+    // It returns only if it fails.
+    Err(command.arg(model).exec())
+}
+
+fn picker() -> Box<dyn FilePicker> {
+    #[cfg(any(debug_assertions, feature = "test-hooks"))]
+    if let Some(answer) = surroundings::variable("CANDOR_TEST_PICK") {
+        return Box::new(picker::ScriptedPicker {
+            answer: answer.into(),
+        });
+    }
+    Box::new(NativePicker)
 }

@@ -52,9 +52,9 @@ pub(crate) fn free_memory() -> Option<u64> {
     available_bytes(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// This program's own file.
-pub(crate) fn own_program() -> Option<PathBuf> {
-    env::current_exe().ok()
+/// This program's own file; its bare name where the system does not say more.
+pub(crate) fn own_program() -> PathBuf {
+    env::current_exe().unwrap_or_else(|_| PathBuf::from("candor-desktop"))
 }
 
 /// The folder that relative paths on the command line start from.

@@ -10,7 +10,9 @@ use tempfile::TempDir;
 /// A folder of its own for conversations, settings and files, that outlives the windows opened
 /// in it.
 pub struct Home {
-    folder: TempDir,
+    path: PathBuf,
+    /// Removed with everything in it at the end.
+    _folder: TempDir,
 }
 
 impl Home {
@@ -19,9 +21,21 @@ impl Home {
     /// # Errors
     /// If there is no room for it.
     pub fn new() -> Result<Self> {
+        Self::below("home")
+    }
+
+    /// An empty one, in a folder of this name.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn below(name: &str) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("candor-window-").tempdir();
+        let folder = folder.context("a temporary folder")?;
+        let path = folder.path().join(name);
+        fs::create_dir(&path).with_context(|| path.display().to_string())?;
         Ok(Self {
-            folder: folder.context("a temporary folder")?,
+            path,
+            _folder: folder,
         })
     }
 
@@ -54,26 +68,11 @@ impl Home {
         Ok(fs::write(self.dialog_answer(), b"")?)
     }
 
-    /// A second name for a file, without its bytes a second time where the disk can do that.
-    ///
-    /// # Errors
-    /// If neither a link nor a copy can be made.
-    pub fn place(&self, file: &Path, name: impl AsRef<Path>) -> Result<PathBuf> {
-        let place = self.join(name);
-        if let Some(folder) = place.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        if fs::hard_link(file, &place).is_err() {
-            fs::copy(file, &place).with_context(|| place.display().to_string())?;
-        }
-        Ok(place)
-    }
-
     pub(crate) fn dialog_answer(&self) -> PathBuf {
         self.path().join("dialog-answer")
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 }

@@ -4,6 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anyhow::Result;
+
+use crate::window::Window;
+
 /// There is one screen and one keyboard focus: the tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -17,16 +21,13 @@ pub struct Requirements {
     /// The program under test.
     pub app: PathBuf,
     models: PathBuf,
-    small: PathBuf,
 }
 
-/// Model files to test with.
+/// Real models to test with; tiny ones are made on the spot.
 #[derive(Clone, Copy, Debug)]
 pub enum Model {
-    /// SmolLM2, real and small.
+    /// SmolLM2, 98 MB.
     SmolLm2,
-    /// A few hundred kilobytes of random weights with a real vocabulary: it writes nonsense.
-    Tiny,
 }
 
 impl Requirements {
@@ -40,7 +41,6 @@ impl Requirements {
         let found = Self {
             app: folder("CANDOR_APP", "target/debug/candor-desktop"),
             models: folder("CANDOR_TEST_MODELS", "target/models"),
-            small: root.join("tests/golden/models"),
         };
         let missing = if !found.app.is_file() {
             "the program is not built: cargo build --package candor-desktop"
@@ -59,7 +59,6 @@ impl Requirements {
     pub fn model(&self, model: Model, test: &str) -> Option<PathBuf> {
         let path = match model {
             Model::SmolLm2 => self.models.join("smollm2-135m-instruct-q4_1.gguf"),
-            Model::Tiny => self.small.join("s06-llama-q4_1.gguf"),
         };
         if path.is_file() {
             return Some(path);
@@ -69,6 +68,25 @@ impl Requirements {
             "NOT RUN: {test}: the model {name} is missing: cargo xtask test setup fetches it"
         );
         None
+    }
+
+    /// How often a test repeats itself: as the environment asks, or as usual.
+    pub fn repeats(&self, variable: &str, usual: usize) -> usize {
+        env::var(variable)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(usual)
+    }
+
+    /// Keeps a picture of the window, in a run that wants pictures.
+    ///
+    /// # Errors
+    /// If it cannot be taken or written.
+    pub fn picture(&self, window: &Window, name: &str) -> Result<()> {
+        match env::var_os("CANDOR_SCREENSHOTS") {
+            Some(folder) => window.picture(&PathBuf::from(folder).join(format!("{name}.png"))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
 use serde_json::{Value, json};
 
@@ -15,6 +16,12 @@ use crate::wait::{HANG_LIMIT, eventually};
 
 /// The name under which the protocol hides an element's number.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// What every window of the program has in its title.
+const TITLE: &str = "Candor";
+
+/// Clicks the button that a window manager would draw.
+const CLOSE: &str = include_str!("close_window.py");
 
 /// The program with its window open.
 pub struct Window {
@@ -165,12 +172,15 @@ impl Window {
         }
     }
 
-    /// Closes the window as a person does, and waits until the program has gone.
+    /// Closes the window as a person does, by its button, and waits until the program has gone.
     ///
     /// # Errors
     /// If it stays.
-    pub fn close(mut self) -> Result<()> {
-        self.driver.end_session()?;
+    pub fn close(self) -> Result<()> {
+        let status = Command::new("python3")
+            .args(["-c", CLOSE, TITLE])
+            .status()?;
+        ensure!(status.success(), "no window has the title {TITLE}");
         eventually("the program ends", HANG_LIMIT, || {
             Ok(processes::running(&self.program, &self.data)
                 .is_empty()

@@ -1,0 +1,107 @@
+//! The composition root: what this shell decides for the app.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use candor_app::wire::WireError;
+use candor_app::{
+    App, AppConfig, AppPaths, Clock, Error, PROBE_ARGUMENT, PROBE_LIMIT, PathRequest, ProbeCommand,
+    System, compose,
+};
+
+use crate::surroundings;
+
+/// The starter model's file, in the program's own folders.
+const STARTER: &str = "smollm2-135m-instruct-q4_1.gguf";
+
+/// The app, or why there is none: then every command answers with that, and the page shows it.
+pub(crate) struct Opened(Result<App, WireError>);
+
+impl Opened {
+    /// Opens what the user has kept in these folders.
+    pub(crate) fn open(paths: AppPaths) -> Self {
+        let config = config(&paths);
+        Self(App::open(paths, config).map_err(WireError::from))
+    }
+
+    /// The app.
+    ///
+    /// # Errors
+    /// If what the user has kept could not be opened.
+    pub(crate) fn app(&self) -> Result<&App, WireError> {
+        self.0.as_ref().map_err(WireError::clone)
+    }
+
+    /// Puts a file into the library and begins to load it; how that goes is told by the status.
+    pub(crate) fn open_model(&self, path: &Path) {
+        // Without an app the page says why.
+        let Ok(app) = self.app() else { return };
+        if let Err(error) = app
+            .add_model(path)
+            .and_then(|entry| app.load_model(&entry.id))
+        {
+            eprintln!("{}: {error}", path.display());
+        }
+    }
+
+    /// Stops what runs, keeps what was written, and waits for it.
+    pub(crate) fn close(&self) {
+        if let Ok(app) = self.app() {
+            app.close();
+        }
+    }
+}
+
+/// Where everything is kept.
+///
+/// # Errors
+/// If the environment does not say where the user's files are.
+pub(crate) fn paths(data_dir: Option<PathBuf>) -> Result<AppPaths, Error> {
+    let data_dir =
+        data_dir.or_else(|| surroundings::variable("CANDOR_DATA_DIR").map(PathBuf::from));
+    let data_dir = data_dir.map(|folder| surroundings::current_folder().join(folder));
+    let variable = &surroundings::variable;
+    AppPaths::resolve(&PathRequest {
+        system: System::of_this_build(),
+        variable,
+        data_dir,
+    })
+}
+
+fn config(paths: &AppPaths) -> AppConfig {
+    let program = surroundings::own_program();
+    AppConfig {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        clock: Clock {
+            now_ms: Arc::new(surroundings::now_ms),
+            instant: Arc::new(Instant::now),
+        },
+        free_memory: Arc::new(surroundings::free_memory),
+        fresh_seed: Arc::new(fresh_seed),
+        threads: compose::default_threads(),
+        starters: starters(paths, &program),
+        probe: ProbeCommand {
+            program,
+            args: vec![PROBE_ARGUMENT.into()],
+        },
+        probe_limit: PROBE_LIMIT,
+        backends: compose::backends(),
+    }
+}
+
+/// Where the starter model may lie: among the user's models, or with the installed program.
+fn starters(paths: &AppPaths, program: &Path) -> Vec<PathBuf> {
+    let prefix = program.parent().and_then(Path::parent);
+    let installed = prefix.map(|prefix| prefix.join("share/candor/models"));
+    let folders = std::iter::once(paths.models_dir()).chain(installed);
+    folders.map(|folder| folder.join(STARTER)).collect()
+}
+
+/// A number that nobody can foretell; it is written into the reply's record.
+fn fresh_seed() -> u32 {
+    // The standard library seeds each such hasher from the system's source of chance.
+    let bits = RandomState::new().hash_one(surroundings::now_ms());
+    (bits >> 32) as u32
+}

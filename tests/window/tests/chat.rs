@@ -1,0 +1,131 @@
+//! Opening a model and talking to it, as a person does.
+
+use anyhow::{Result, ensure};
+use candor_window_tests::{Home, Model, Requirements, Window, one_at_a_time};
+
+/// A question that small models answer at length.
+const LONG: &str = "Count from 1 to 500. Write one number on each line.";
+
+#[test]
+fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
+    let test = "the whole way of a chat";
+    let _turn = one_at_a_time();
+    let Some(needs) = Requirements::find(test) else {
+        return Ok(());
+    };
+    let Some(model) = needs.model(Model::SmolLm2, test) else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+
+    let window = Window::open(&needs, &home, &[])?;
+    ensure!(
+        window.banner()?.kind == "no-model",
+        "{:?}",
+        window.banner()?
+    );
+    ensure!(
+        window.count("[data-testid=empty-open-file]")? == 1,
+        "a way to open a file"
+    );
+    needs.picture(&window, "empty")?;
+
+    home.answer_the_dialog_with(&model)?;
+    window.click("[data-testid=empty-open-file]")?;
+    let banner = window.wait_for_model("smollm2")?;
+    ensure!(banner.state == "CPU", "{banner:?}");
+    for word in ["no NVIDIA driver found", "threads"] {
+        ensure!(banner.reason.contains(word), "{word} in {banner:?}");
+    }
+
+    window.ask(LONG)?;
+    window.watch_it_grow(40)?;
+    needs.picture(&window, "streaming")?;
+    let took = window.stop()?;
+    println!("Stop was answered after {:.0} ms", took.as_secs_f64() * 1e3);
+    let stopped = window.stands_still()?;
+    ensure!(stopped.state == "stopped", "{stopped:?}");
+    ensure!(
+        window.count("[data-testid=stop]")? == 0,
+        "Stop has turned into Send"
+    );
+    ensure!(
+        window.count("[data-testid=send]")? == 1,
+        "Stop has turned into Send"
+    );
+    ensure!(window.replies()? == 1, "one reply");
+    needs.picture(&window, "stopped")?;
+
+    window.ask("Say hello.")?;
+    let answered = window.wait_for_end()?;
+    ensure!(
+        !answered.text.is_empty(),
+        "the next question is answered: {answered:?}"
+    );
+    window.close()?;
+
+    let window = Window::open(&needs, &home, &[])?;
+    window.open_first_conversation()?;
+    ensure!(window.replies()? == 2, "both replies are there");
+    let last = window.stands_still()?;
+    ensure!(last == answered, "{last:?} instead of {answered:?}");
+    window.close()
+}
+
+#[test]
+fn a_reply_is_written_again_beside_the_first() -> Result<()> {
+    let test = "regenerating a reply";
+    let _turn = one_at_a_time();
+    let Some(needs) = Requirements::find(test) else {
+        return Ok(());
+    };
+    let Some(model) = needs.model(Model::SmolLm2, test) else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+    let path = model.to_string_lossy();
+    let window = Window::open(&needs, &home, &[&path])?;
+    window.wait_for_model("smollm2")?;
+    window.ask("Name one colour.")?;
+    window.wait_for_end()?;
+    let before = window.attribute("[data-testid=message]", "data-id")?;
+    window.click("[data-testid=regenerate]")?;
+    candor_window_tests::eventually("another reply", candor_window_tests::HANG_LIMIT, || {
+        let now = window.attribute("[data-testid=message]", "data-id")?;
+        Ok((now != before).then_some(()))
+    })?;
+    let again = window.wait_for_end()?;
+    ensure!(again.state != "failed", "{again:?}");
+    ensure!(window.replies()? == 1, "it takes the first one's place");
+    window.close()
+}
+
+#[test]
+fn closing_while_it_writes_keeps_the_text_and_leaves_nothing_behind() -> Result<()> {
+    let test = "closing the window while it writes";
+    let _turn = one_at_a_time();
+    let Some(needs) = Requirements::find(test) else {
+        return Ok(());
+    };
+    let Some(model) = needs.model(Model::SmolLm2, test) else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+    let path = model.to_string_lossy();
+    let window = Window::open(&needs, &home, &[&path])?;
+    window.wait_for_model("smollm2")?;
+    window.ask(LONG)?;
+    let seen = window.watch_it_grow(40)?;
+    // It returns once no process of the program is left.
+    window.close()?;
+
+    let window = Window::open(&needs, &home, &[])?;
+    window.open_first_conversation()?;
+    let kept = window.stands_still()?;
+    ensure!(kept.state == "stopped", "{kept:?}");
+    ensure!(
+        kept.text.len() >= seen.text.len(),
+        "{kept:?} holds less than {seen:?}"
+    );
+    window.close()
+}

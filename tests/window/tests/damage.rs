@@ -1,0 +1,71 @@
+//! Files that are no models, or no longer: a sentence, not a crash.
+
+use anyhow::{Result, ensure};
+use candor_testkit::{Damage, TinyModel};
+use candor_window_tests::{HANG_LIMIT, Home, Requirements, Window, eventually, one_at_a_time};
+
+#[test]
+fn every_damaged_file_gets_a_sentence_and_the_window_stays_usable() -> Result<()> {
+    let _turn = one_at_a_time();
+    let Some(needs) = Requirements::find("damaged files") else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+    let tiny = TinyModel::llama();
+    let good = home.join("good.gguf");
+    tiny.write(&good)?;
+    let window = Window::open(&needs, &home, &[])?;
+    window.pick(&home, &good)?;
+    window.wait_for_model("good.gguf")?;
+    let process = window.process()?;
+
+    for damage in Damage::ALL {
+        let path = damage.write(&home.join("."), &tiny)?;
+        let name = damage.file_name();
+        window.pick(&home, &path)?;
+        let said = eventually(&format!("a refusal of {name}"), HANG_LIMIT, || {
+            let banner = window.banner()?;
+            Ok((banner.kind == "refused" && banner.reason.contains(name)).then_some(banner.reason))
+        })?;
+        println!("{said}");
+        ensure!(
+            !damage.is_cut() || said.contains("incomplete"),
+            "{name}: {said}"
+        );
+        if damage == Damage::HtmlPage {
+            needs.picture(&window, "refused")?;
+        }
+        // The model that was open before is open still.
+        let shown = window
+            .text("[data-testid=model-button]")?
+            .unwrap_or_default();
+        ensure!(shown.contains("good.gguf"), "after {name}: {shown}");
+    }
+    ensure!(window.process()? == process, "it is the same process still");
+
+    window.ask("x")?;
+    let reply = window.wait_for_end()?;
+    ensure!(reply.state != "failed", "{reply:?}");
+    window.close()
+}
+
+#[test]
+fn a_dialog_that_is_cancelled_changes_nothing() -> Result<()> {
+    let _turn = one_at_a_time();
+    let Some(needs) = Requirements::find("a cancelled dialog") else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+    let window = Window::open(&needs, &home, &[])?;
+    let before = window.banner()?;
+    home.cancel_the_dialog()?;
+    window.click("[data-testid=empty-open-file]")?;
+    // Whatever is asked next is answered after it.
+    window.open_menu()?;
+    ensure!(window.banner()? == before, "{:?}", window.banner()?);
+    ensure!(
+        window.count("[data-testid=problem]")? == 0,
+        "nothing went wrong"
+    );
+    window.close()
+}
