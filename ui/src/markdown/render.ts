@@ -7,7 +7,7 @@ import MarkdownIt from "markdown-it";
 import { type Growth, highlighted } from "./highlight";
 
 /** Past this, one block is shown as plain text: parsing it would cost more than a frame. */
-const blockCharsMax = 200_000;
+const blockCharsMax = 500_000;
 
 /** Deeper nesting than this is hostile or useless. */
 const nestingMax = 20;

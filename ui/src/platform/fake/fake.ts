@@ -209,7 +209,7 @@ export class FakePlatform implements Platform {
     const words = script.replies[this.#replyCount++ % script.replies.length] ?? "";
     const live: LiveTurn = {
       running: { turn, conversation: conversation.id, message: reply.id },
-      pieces: words.match(/\s*\S+|\s+$/g) ?? [],
+      pieces: cut(words, script.wordsPerPiece),
       written: 0,
       events: [],
       readers: [reader],
@@ -314,6 +314,10 @@ export class FakePlatform implements Platform {
 
 function fault(code: WireError["code"], message: string): WireError {
   return { code, message };
+}
+
+function cut(text: string, wordsPerPiece: number): string[] {
+  return text.match(new RegExp(`(?:\\s*\\S+){1,${wordsPerPiece}}|\\s+$`, "g")) ?? [];
 }
 
 function titleFrom(text: string): string {

@@ -1,7 +1,7 @@
 /** The situations that the scripted platform can show; `#name` in the address chooses one. */
 import type { Banner, Conversation, Message, ReplyRecord, Snapshot, Status } from "../bindings";
 import { defaultSampling, defaultSettings } from "../../state/model";
-import { code, prose, questions, short, titles } from "./words";
+import { code, heavy, prose, questions, short, titles } from "./words";
 
 /** How the scripted engine answers. */
 export interface Script {
@@ -10,6 +10,7 @@ export interface Script {
   readingMs: number;
   /** Milliseconds between pieces. */
   stepMs: number;
+  wordsPerPiece: number;
   /** Fails after that many pieces. */
   failAfter: number | null;
 }
@@ -36,6 +37,7 @@ export const scenarioNames = [
   "loading",
   "waiting",
   "long",
+  "heavy",
 ] as const;
 
 export type ScenarioName = (typeof scenarioNames)[number];
@@ -220,7 +222,7 @@ function entry(id: string, name: string, folder: string, sizeBytes: number | nul
   return { id, name, folder, sizeBytes, missing: sizeBytes === null, lastUsedMs: now };
 }
 
-const calm: Script = { replies: [code, prose, short], readingMs: 400, stepMs: 30, failAfter: null };
+const calm: Script = { replies: [code, prose, short], readingMs: 400, stepMs: 30, wordsPerPiece: 1, failAfter: null };
 
 /** Makes a situation afresh. */
 export function scenario(name: ScenarioName): Scenario {
@@ -249,6 +251,12 @@ export function scenario(name: ScenarioName): Scenario {
       return { ...base, snapshot: snapshotOf(refusedStatus, all), opening: "show-first" };
     case "failed":
       return { ...base, script: { ...calm, failAfter: 12 }, opening: "send" };
+    case "heavy":
+      return {
+        ...base,
+        script: { ...calm, replies: [heavy()], stepMs: 4, wordsPerPiece: 5 },
+        opening: "send",
+      };
     case "loading":
       return { ...base, snapshot: snapshotOf(loadingStatus(0), all), opening: "load" };
     case "waiting":

@@ -44,6 +44,18 @@ More in the [standard library](https://doc.rust-lang.org/std/collections/).`;
 
 export const short = "Paris is the capital of France. It lies on the Seine.";
 
+/** About 300 kB: prose, a long code block, a long table, prose again. */
+export function heavy(): string {
+  const line = "    let value_of_the_row = compute(row, column) + offset; // row by row\n";
+  const row = "| a cell | 1,234 | another cell with words |\n";
+  return [
+    `${prose}\n\n`.repeat(60),
+    `\`\`\`rust\n${line.repeat(3_000)}\`\`\`\n\n`,
+    `| name | count | words |\n| --- | ---: | --- |\n${row.repeat(500)}\n`,
+    `${prose}\n\n`.repeat(20),
+  ].join("");
+}
+
 export const questions = [
   "Why are there two tides a day?",
   "Write a function in Rust that counts the words of a text.",
