@@ -72,6 +72,15 @@ struct Threads {
     running: Vec<JoinHandle<()>>,
 }
 
+impl Threads {
+    fn refuse_if_closed(&self) -> Result<(), Error> {
+        match self.closed {
+            true => Err(Error::new(Code::Internal, "Candor is closing.")),
+            false => Ok(()),
+        }
+    }
+}
+
 impl App {
     /// Opens everything that the user has kept.
     ///
@@ -283,16 +292,22 @@ impl Inner {
         }
     }
 
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn refuse_if_closed(&self) -> Result<(), Error> {
+        self.threads().refuse_if_closed()
+    }
+
     /// Runs something on a thread that is waited for when the app closes.
     pub(crate) fn spawn(
         &self,
         name: &str,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<(), Error> {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        if threads.closed {
-            return Err(Error::new(Code::Internal, "Candor is closing."));
-        }
+        let mut threads = self.threads();
+        threads.refuse_if_closed()?;
         threads.running.retain(|thread| !thread.is_finished());
         let thread = thread::Builder::new().name(String::from(name)).spawn(work);
         let thread = thread.map_err(|source| {
@@ -421,25 +436,28 @@ impl Inner {
 
     fn close(&self) {
         let running = {
-            let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut threads = self.threads();
             threads.closed = true;
             std::mem::take(&mut threads.running)
         };
         self.turns.stop_all();
-        let seat = {
-            let mut state = self.models.state();
-            if let Some(load) = &state.load {
-                load.cancel.cancel();
-            }
-            state.seat.take()
-        };
-        if let Some(seat) = seat {
-            seat.engine.shutdown();
+        if let Some(load) = &self.models.state().load {
+            load.cancel.cancel();
         }
+        self.shut_engine_down();
         for thread in running {
             // A thread that broke down has said so in its own place.
             thread.join().ok();
         }
+        // A load that was just beginning may have started another engine.
+        self.shut_engine_down();
         self.store.release();
+    }
+
+    fn shut_engine_down(&self) {
+        let seat = self.models.state().seat.take();
+        if let Some(seat) = seat {
+            seat.engine.shutdown();
+        }
     }
 }

@@ -117,13 +117,11 @@ fn loading(state: &ModelState) -> Option<(String, Option<Progress>)> {
 pub(crate) fn watch(inner: &Weak<Inner>, engine: &EngineHandle) {
     let mut changes = engine.state();
     loop {
-        let state = changes.borrow_and_update().clone();
-        let Some(inner) = inner.upgrade() else { return };
-        match state {
-            EngineState::Closed => return,
-            EngineState::NoModel(WhyNoModel::Broken { reason }) => inner.recover(reason),
-            _ => {}
-        }
+        let is_closed = matches!(*changes.borrow_and_update(), EngineState::Closed);
+        let Some(inner) = inner.upgrade().filter(|_| !is_closed) else {
+            return;
+        };
+        inner.recover_if_broken();
         inner.publish_status();
         drop(inner);
         thread::sleep(STATUS_INTERVAL);
@@ -134,13 +132,18 @@ pub(crate) fn watch(inner: &Weak<Inner>, engine: &EngineHandle) {
 }
 
 impl Inner {
-    /// Loads the model again that a broken engine has lost.
-    fn recover(self: &Arc<Self>, reason: String) {
+    /// Loads the model again that a broken engine has lost, if that has not begun yet.
+    pub(crate) fn recover_if_broken(self: &Arc<Self>) {
         let path = {
             let mut state = self.models.state();
             if state.broken.is_some() || state.load.is_some() {
                 return;
             }
+            let engine = state.seat.as_ref().map(|seat| seat.engine.state());
+            let engine = engine.map(|engine| engine.borrow().clone());
+            let Some(EngineState::NoModel(WhyNoModel::Broken { reason })) = engine else {
+                return;
+            };
             state.broken = Some(reason);
             state.last_path()
         };

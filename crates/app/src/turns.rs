@@ -66,6 +66,10 @@ impl Turns {
         registry.ended.truncate(ENDED_KEPT);
     }
 
+    fn forget(&self, turn: &Turn) {
+        self.registry().running.remove(&turn.id);
+    }
+
     pub(crate) fn running(&self) -> Vec<RunningTurn> {
         self.registry()
             .running
@@ -136,6 +140,7 @@ impl App {
             let message = "This message is too long for any model; shorten it.";
             return Err(Error::new(Code::TooLong, message));
         }
+        inner.refuse_if_closed()?;
         let _one_at_a_time = inner.asking();
         let mut branch = match conversation {
             Some(id) => {
@@ -168,6 +173,7 @@ impl App {
     /// As for [`App::send`]; [`Code::NotFound`] if the message is no reply.
     pub fn regenerate(&self, message: MessageId) -> Result<Sent, Error> {
         let inner = &self.inner;
+        inner.refuse_if_closed()?;
         let _one_at_a_time = inner.asking();
         let old = inner.store.message(message)?;
         inner.refuse_if_answered(old.conversation)?;
@@ -278,14 +284,19 @@ impl Inner {
             prepared,
         };
         let inner = Arc::clone(self);
-        self.spawn("turn", move || {
+        let spawned = self.spawn("turn", move || {
             let turn = Arc::clone(&job.turn);
             writer::write(&inner, job);
             inner.turns.end(&turn);
             inner.publish_conversations();
             inner.publish_status();
             inner.listeners.tell(&News::TurnEnded(turn.running()));
-        })?;
+        });
+        if let Err(error) = spawned {
+            // The question is stored; its reply is marked as interrupted at the next start.
+            self.turns.forget(&turn);
+            return Err(error);
+        }
         self.publish_conversations();
         self.publish_status();
         Ok(Sent {

@@ -51,7 +51,7 @@ enum Ended {
 }
 
 /// Writes a reply from beginning to end. The turn has ended when this returns.
-pub(crate) fn write(inner: &Inner, mut job: Job) {
+pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) {
     let written = reply(inner, &mut job);
     let turn = &job.turn;
     let closing = Closing {
@@ -82,10 +82,12 @@ fn unsaved_message(turn: &Turn, written: &Written) -> wire::Message {
     }
 }
 
-fn reply(inner: &Inner, job: &mut Job) -> Written {
+fn reply(inner: &Arc<Inner>, job: &mut Job) -> Written {
     let mut record = record::begun(None, None, &job.settings.sampling, job.seed);
     let mut keeper = Keeper::new(inner, &job.turn);
     for _ in 0..EXCHANGES_MAX {
+        // An engine that has just broken down may not have been noticed yet.
+        inner.recover_if_broken();
         let (chat, engine) = match inner.models.answerer(&job.turn.cancel) {
             Answerer::Model(chat, engine) => (chat, engine),
             Answerer::None => return failed(keeper, record, no_model()),
@@ -103,7 +105,8 @@ fn reply(inner: &Inner, job: &mut Job) -> Written {
         engine.generate(request).ok();
         match follow(&log, &mut keeper, &mut record) {
             Ended::Well(state) => return keeper.written(state, record, None),
-            Ended::Badly(TurnCode::ModelChanged, _) if keeper.text.is_empty() => {}
+            Ended::Badly(TurnCode::ModelChanged | TurnCode::NoModel, _)
+                if keeper.text.is_empty() => {}
             Ended::Badly(code, message) => {
                 let error = Error::new(record::code_of(code), record::sentence(&message));
                 return failed(keeper, record, error);

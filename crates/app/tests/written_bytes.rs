@@ -7,24 +7,40 @@
 mod desk;
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use candor_app::wire::MessageState;
 
-use desk::{Desk, ask};
+use desk::{Desk, ask, load};
 
 const TOKENS: u32 = 2_000;
+
+/// How far the clock goes each time it is looked at: as if the model wrote a few tokens a second,
+/// so that the words go to disk as often as they ever do.
+const TICK: Duration = Duration::from_millis(60);
 
 /// Bytes that this process has given to the system to write.
 fn written() -> Option<u64> {
     let counts = fs::read_to_string("/proc/self/io").ok()?;
-    let line = counts.lines().find_map(|line| line.strip_prefix("wchar: "))?;
+    let line = counts
+        .lines()
+        .find_map(|line| line.strip_prefix("wchar: "))?;
     line.parse().ok()
 }
 
 #[test]
 fn a_reply_of_2000_tokens_writes_less_than_20_times_its_text() {
     let desk = Desk::with_model(&candor_testkit::TinyModel::llama().context(4_096));
-    let app = desk.open_ready();
+    let mut config = desk.config();
+    let (start, ticks) = (Instant::now(), AtomicU64::new(0));
+    config.clock.instant = Arc::new(move || {
+        let tick = u32::try_from(ticks.fetch_add(1, Ordering::Relaxed)).unwrap();
+        start + TICK * tick
+    });
+    let app = desk.open_with(config);
+    load(&app, &desk.model);
     let mut settings = app.settings();
     settings.sampling.max_tokens = TOKENS;
     app.save_settings(settings).unwrap();

@@ -31,13 +31,24 @@ pub(crate) struct Store {
     connection: Mutex<Connection>,
     drafts: draft::Drafts,
     /// Held as long as the store is open.
-    lock: Mutex<Option<File>>,
+    lock: Mutex<Option<Lock>>,
 }
 
 /// A store that was opened, and what the user has to hear about it.
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) notice: Option<String>,
+}
+
+/// The right to have the store open.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child process that is just being started holds a copy
+        // of it, and the lock with it, until it has become the other program.
+        self.0.unlock().ok();
+    }
 }
 
 impl Store {
@@ -73,8 +84,12 @@ impl Store {
         Ok(Opened { store, notice })
     }
 
-    /// Lets another program open it. Nothing may be written afterwards.
+    /// Closes the file and lets another program open it. Whoever still asks finds nothing: in its
+    /// place stands an empty store in memory, whose every answer is an error.
     pub(crate) fn release(&self) {
+        if let Ok(nothing) = Connection::open_in_memory() {
+            *self.connection() = nothing;
+        }
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -87,7 +102,7 @@ impl Store {
     }
 }
 
-fn prepare(paths: &AppPaths) -> Result<File, Error> {
+fn prepare(paths: &AppPaths) -> Result<Lock, Error> {
     fs::create_dir_all(&paths.data).map_err(folder_error)?;
     let lock = File::options()
         .create(true)
@@ -96,7 +111,7 @@ fn prepare(paths: &AppPaths) -> Result<File, Error> {
         .open(paths.lock_file());
     let lock = lock.map_err(folder_error)?;
     match lock.try_lock() {
-        Ok(()) => Ok(lock),
+        Ok(()) => Ok(Lock(lock)),
         Err(TryLockError::WouldBlock) => {
             let message = "Candor is already open with these conversations. \
                            Use that window, or another data folder.";

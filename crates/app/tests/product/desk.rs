@@ -41,7 +41,11 @@ impl Desk {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tiny.gguf");
         model.write(&path).unwrap();
-        Self { dir, script: Script::new(LETTERS), model: path }
+        Self {
+            dir,
+            script: Script::new(LETTERS),
+            model: path,
+        }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -75,8 +79,15 @@ impl Desk {
     pub(crate) fn open_with(&self, config: AppConfig) -> App {
         let app = App::open(AppPaths::below(&self.data()), config).unwrap();
         if app.settings().sampling.temperature > 0.0 {
-            let sampling = Sampling { temperature: 0.0, ..Sampling::default() };
-            app.save_settings(Settings { sampling, ..app.settings() }).unwrap();
+            let sampling = Sampling {
+                temperature: 0.0,
+                ..Sampling::default()
+            };
+            app.save_settings(Settings {
+                sampling,
+                ..app.settings()
+            })
+            .unwrap();
         }
         app
     }
@@ -92,7 +103,10 @@ impl Desk {
     pub(crate) fn reply(&self, text: &str) {
         let end = TinyModel::llama().token_id(TURN_END).unwrap();
         let mut tokens: Vec<u32> = text.bytes().map(u32::from).collect();
-        assert!(tokens.iter().all(|token| LETTERS.contains(token)), "letters only");
+        assert!(
+            tokens.iter().all(|token| LETTERS.contains(token)),
+            "letters only"
+        );
         tokens.push(end);
         self.script.reply(&tokens);
     }
@@ -107,7 +121,10 @@ impl Desk {
 
 /// A probe that answers like the child process of a program.
 pub(crate) fn answer_of_driver(line: &str) -> ProbeCommand {
-    ProbeCommand { program: PathBuf::from("/bin/echo"), args: vec![line.into()] }
+    ProbeCommand {
+        program: PathBuf::from("/bin/echo"),
+        args: vec![line.into()],
+    }
 }
 
 fn copy_dir(from: &Path, to: &Path) {
@@ -157,7 +174,10 @@ pub(crate) fn follow(app: &App, turn: i64, from_seq: u32) -> Receiver<TurnBatch>
         Ok(()) => Attached::Stay,
         Err(_) => Attached::Gone,
     };
-    assert!(app.attach(turn, from_seq, Box::new(reader)), "turn {turn} is unknown");
+    assert!(
+        app.attach(turn, from_seq, Box::new(reader)),
+        "turn {turn} is unknown"
+    );
     receiver
 }
 
@@ -177,9 +197,17 @@ pub(crate) fn hear_all(batches: &Receiver<TurnBatch>) -> (String, End) {
             match event {
                 TurnEvent::Text { text: more, .. } => text.push_str(&more),
                 TurnEvent::Waiting | TurnEvent::Reading { .. } => {}
-                TurnEvent::Finished { message } => end = Some(End { message, error: None }),
+                TurnEvent::Finished { message } => {
+                    end = Some(End {
+                        message,
+                        error: None,
+                    })
+                }
                 TurnEvent::Failed { message, error } => {
-                    end = Some(End { message, error: Some(error) });
+                    end = Some(End {
+                        message,
+                        error: Some(error),
+                    });
                 }
             }
         }
@@ -199,13 +227,19 @@ pub(crate) fn ask(app: &App, conversation: Option<i64>, text: &str) -> (Sent, En
     let sent = app.send(conversation, text).unwrap();
     let end = end_of(app, sent.turn);
     // The turn leaves the list of those that run just after its end is told.
-    until("the turn is over", || app.bootstrap().unwrap().turns.is_empty());
+    until("the turn is over", || {
+        app.bootstrap().unwrap().turns.is_empty()
+    });
     (sent, end)
 }
 
 /// The messages of a conversation, short.
 pub(crate) fn lines(conversation: &Conversation) -> Vec<(Role, MessageState, &str)> {
-    conversation.messages.iter().map(|m| (m.role, m.state, m.text.as_str())).collect()
+    conversation
+        .messages
+        .iter()
+        .map(|m| (m.role, m.state, m.text.as_str()))
+        .collect()
 }
 
 /// Collects the news.

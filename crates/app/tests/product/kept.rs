@@ -27,7 +27,11 @@ fn conversations_models_and_settings_are_there_after_a_restart() {
     let after = app.open_conversation(sent.conversation.id).unwrap();
     assert_eq!(after, before);
     let want = [
-        (Role::User, MessageState::Finished, "  Tell me\nabout birds "),
+        (
+            Role::User,
+            MessageState::Finished,
+            "  Tell me\nabout birds ",
+        ),
         (Role::Assistant, MessageState::Finished, "one"),
         (Role::User, MessageState::Finished, "More?"),
         (Role::Assistant, MessageState::Finished, "two"),
@@ -73,7 +77,10 @@ fn a_kill_in_the_middle_keeps_the_question_and_the_text_so_far() {
     assert_eq!(lines(&conversation), want);
     assert!("abcdefgh".starts_with(&on_disk));
     let other = app.open_conversation(done.conversation.id).unwrap();
-    assert_eq!(lines(&other)[1], (Role::Assistant, MessageState::Finished, "before"));
+    assert_eq!(
+        lines(&other)[1],
+        (Role::Assistant, MessageState::Finished, "before")
+    );
 
     // The conversation goes on: a reply can be written again, and a question asked.
     load(&app, &killed.model);
@@ -86,7 +93,8 @@ fn a_kill_in_the_middle_keeps_the_question_and_the_text_so_far() {
 fn a_kill_before_the_first_token_keeps_the_question() {
     let desk = Desk::new();
     let app = desk.open_ready();
-    desk.script.at_forward(desk.script.counts().submitted, Fault::Stall);
+    desk.script
+        .at_forward(desk.script.counts().submitted, Fault::Stall);
     let sent = app.send(None, "Open?").unwrap();
     desk.script.wait_until_stalled();
     let killed = desk.killed();
@@ -125,17 +133,33 @@ fn closing_stops_the_reply_and_keeps_its_text() {
 fn damage_is_said_once_and_nothing_is_deleted() {
     let desk = Desk::new();
     drop(desk.open());
-    fs::write(desk.data().join("candor.db"), "no database at all".repeat(999)).unwrap();
+    fs::write(
+        desk.data().join("candor.db"),
+        "no database at all".repeat(999),
+    )
+    .unwrap();
     fs::write(desk.data().join("settings.json"), "{").unwrap();
     let app = App::open(AppPaths::below(&desk.data()), desk.config()).unwrap();
     let notices = app.bootstrap().unwrap().notices;
     assert_eq!(notices.len(), 2, "{notices:?}");
     assert!(notices[0].contains("candor.db.damaged-") && notices[1].contains("settings.broken-"));
     assert!(app.bootstrap().unwrap().notices.is_empty());
-    let names = fs::read_dir(desk.data()).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = fs::read_dir(desk.data())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
     let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-    assert!(names.iter().any(|name| name.starts_with("candor.db.damaged-")), "{names:?}");
-    assert!(names.iter().any(|name| name.starts_with("settings.broken-")), "{names:?}");
+    assert!(
+        names
+            .iter()
+            .any(|name| name.starts_with("candor.db.damaged-")),
+        "{names:?}"
+    );
+    assert!(
+        names
+            .iter()
+            .any(|name| name.starts_with("settings.broken-")),
+        "{names:?}"
+    );
 }
 
 #[test]

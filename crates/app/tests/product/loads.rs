@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use candor_app::ProbeCommand;
 use candor_app::wire::{
     BannerAction, BannerKind, DeviceChoice, MessageState, Settings, Starter, Tone,
 };
+use candor_app::{ProbeCommand, compose};
 use candor_testkit::scripted::{Fault, LoadFault};
 use candor_testkit::{Damage, TinyModel};
 
@@ -24,11 +24,17 @@ fn a_refused_file_keeps_the_model_before() {
         until("the file is refused", || kind(&app) == BannerKind::Refused);
         let status = app.status();
         let banner = &status.banner;
-        assert_eq!((banner.state.as_str(), banner.tone), ("Not loaded", Tone::Refusal));
+        assert_eq!(
+            (banner.state.as_str(), banner.tone),
+            ("Not loaded", Tone::Refusal)
+        );
         let name = path.file_name().unwrap().to_str().unwrap();
         assert_eq!(banner.reason.matches(name).count(), 1, "{}", banner.reason);
         assert!(banner.reason.len() > name.len() + 10, "{}", banner.reason);
-        assert!(banner.advice.as_ref().unwrap().contains("tiny stays open"), "{banner:?}");
+        assert!(
+            banner.advice.as_ref().unwrap().contains("tiny stays open"),
+            "{banner:?}"
+        );
         assert_eq!(status.model.unwrap().name, "tiny");
     }
     desk.reply("fine");
@@ -63,12 +69,18 @@ fn a_load_can_be_stopped_and_gives_everything_back() {
         banner.kind == BannerKind::Loading && banner.progress.is_some()
     });
     let banner = app.status().banner;
-    assert!(banner.reason.starts_with("tiny · 25 %"), "{}", banner.reason);
+    assert!(
+        banner.reason.starts_with("tiny · 25 %"),
+        "{}",
+        banner.reason
+    );
     assert_eq!(banner.actions, [BannerAction::StopLoading]);
     app.stop_loading();
     until("nothing is open", || kind(&app) == BannerKind::NoModel);
     app.stop_loading();
-    until("the memory is back", || desk.script.counts().weights_alive == 0);
+    until("the memory is back", || {
+        desk.script.counts().weights_alive == 0
+    });
     load(&app, &desk.model);
 }
 
@@ -116,9 +128,20 @@ fn another_model_takes_over_after_the_reply_and_each_reply_names_its_own() {
     desk.script.release();
     let (first, second) = (end_of(&app, first.turn), end_of(&app, second.turn));
     let model = |message: &candor_app::wire::Message| message.record.clone().unwrap().model;
-    assert_eq!((first.message.text.as_str(), model(&first.message).as_str()), ("abcdef", "tiny"));
-    assert_eq!((second.message.text.as_str(), model(&second.message).as_str()), ("xyz", "other"));
-    until("the other answers", || app.status().model.is_some_and(|m| m.name == "other"));
+    assert_eq!(
+        (first.message.text.as_str(), model(&first.message).as_str()),
+        ("abcdef", "tiny")
+    );
+    assert_eq!(
+        (
+            second.message.text.as_str(),
+            model(&second.message).as_str()
+        ),
+        ("xyz", "other")
+    );
+    until("the other answers", || {
+        app.status().model.is_some_and(|m| m.name == "other")
+    });
 }
 
 #[test]
@@ -131,9 +154,21 @@ fn a_context_that_does_not_fit_becomes_smaller_and_it_is_said() {
     load(&app, &desk.model);
     let status = app.status();
     let context = status.model.unwrap().context;
-    assert!((512..8_192).contains(&context) && context % 256 == 0, "{context}");
-    let row = status.banner.details.into_iter().find(|row| row.name == "Context").unwrap();
-    assert!(row.value.ends_with("(8,192 do not fit in memory)"), "{}", row.value);
+    assert!(
+        (512..8_192).contains(&context) && context % 256 == 0,
+        "{context}"
+    );
+    let row = status
+        .banner
+        .details
+        .into_iter()
+        .find(|row| row.name == "Context")
+        .unwrap();
+    assert!(
+        row.value.ends_with("(8,192 do not fit in memory)"),
+        "{}",
+        row.value
+    );
 }
 
 #[test]
@@ -146,7 +181,11 @@ fn a_model_that_does_not_fit_at_all_is_refused_with_both_numbers() {
     app.load_model(&entry.id).unwrap();
     until("the file is refused", || kind(&app) == BannerKind::Refused);
     let banner = app.status().banner;
-    assert!(banner.reason.ends_with("1 kB are free"), "{}", banner.reason);
+    assert!(
+        banner.reason.ends_with("1 kB are free"),
+        "{}",
+        banner.reason
+    );
 }
 
 #[test]
@@ -161,7 +200,11 @@ fn other_threads_take_effect_with_the_next_model() {
     });
     let app = desk.open_with(config);
     load(&app, &desk.model);
-    app.save_settings(Settings { threads: Some(3), ..app.settings() }).unwrap();
+    app.save_settings(Settings {
+        threads: Some(3),
+        ..app.settings()
+    })
+    .unwrap();
     let entry = app.add_model(&desk.model).unwrap();
     app.load_model(&entry.id).unwrap();
     until("the engine is another", || asked.lock().unwrap().len() == 2);
@@ -176,9 +219,18 @@ fn the_banner_says_why_the_processor_computes() {
     let cases = [
         (r#"{"found":"no_driver"}"#, "no NVIDIA driver found"),
         (r#"{"found":"no_device"}"#, "the driver sees no NVIDIA card"),
-        (r#"{"found":"too_old","version":11040}"#, "the NVIDIA driver is too old (470; 525"),
-        (r#"{"found":"device","name":"RTX 4090"}"#, "this version does not use the GPU yet"),
-        ("nonsense", "the NVIDIA driver does not answer (it crashed when it was asked"),
+        (
+            r#"{"found":"too_old","version":11040}"#,
+            "the NVIDIA driver is too old (470; 525",
+        ),
+        (
+            r#"{"found":"device","name":"RTX 4090"}"#,
+            "this version does not use the GPU yet",
+        ),
+        (
+            "nonsense",
+            "the NVIDIA driver does not answer (it crashed when it was asked",
+        ),
     ];
     for (answer, want) in cases {
         let desk = Desk::new();
@@ -187,12 +239,23 @@ fn the_banner_says_why_the_processor_computes() {
         let app = desk.open_with(config);
         load(&app, &desk.model);
         let banner = app.status().banner;
-        assert_eq!((banner.kind, banner.state.as_str()), (BannerKind::Cpu, "CPU"));
+        assert_eq!(
+            (banner.kind, banner.state.as_str()),
+            (BannerKind::Cpu, "CPU")
+        );
         assert!(banner.reason.starts_with(want), "{}", banner.reason);
-        assert!(banner.reason.ends_with("· none · 1 thread"), "{}", banner.reason);
+        assert!(
+            banner.reason.ends_with("· none · 1 thread"),
+            "{}",
+            banner.reason
+        );
         desk.reply("hi");
         let record = ask(&app, None, "Who?").1.message.record.unwrap();
-        assert!(banner.reason.starts_with(&record.backend_reason), "{}", record.backend_reason);
+        assert!(
+            banner.reason.starts_with(&record.backend_reason),
+            "{}",
+            record.backend_reason
+        );
     }
 }
 
@@ -203,17 +266,49 @@ fn the_processor_chosen_by_the_user_leaves_the_driver_alone() {
     fs::write(desk.data().join("settings.json"), r#"{"device":"cpu"}"#).unwrap();
     let trace = desk.dir.path().join("asked");
     let mut config = desk.config();
-    config.probe =
-        ProbeCommand { program: PathBuf::from("/usr/bin/touch"), args: vec![trace.clone().into()] };
+    config.probe = ProbeCommand {
+        program: PathBuf::from("/usr/bin/touch"),
+        args: vec![trace.clone().into()],
+    };
     let app = desk.open_with(config);
     load(&app, &desk.model);
     let banner = app.status().banner;
-    assert!(banner.reason.starts_with("chosen by you · "), "{}", banner.reason);
+    assert!(
+        banner.reason.starts_with("chosen by you · "),
+        "{}",
+        banner.reason
+    );
     assert_eq!((banner.tone, banner.advice), (Tone::Neutral, None));
     assert!(!trace.exists());
     // Only who takes the choice back has the driver asked.
-    app.save_settings(Settings { device: DeviceChoice::Auto, ..app.settings() }).unwrap();
+    app.save_settings(Settings {
+        device: DeviceChoice::Auto,
+        ..app.settings()
+    })
+    .unwrap();
     until("the driver is asked", || trace.exists());
+}
+
+#[test]
+fn the_shipped_backend_answers() {
+    let desk = Desk::new();
+    let mut config = desk.config();
+    (config.backends, config.threads) = (compose::backends(), 2);
+    let app = desk.open_with(config);
+    load(&app, &desk.model);
+    let banner = app.status().banner;
+    assert!(banner.reason.ends_with(" · 2 threads"), "{}", banner.reason);
+    let mut settings = app.settings();
+    settings.sampling.max_tokens = 8;
+    app.save_settings(settings).unwrap();
+    let (_, first) = ask(&app, None, "Hello world");
+    let (_, second) = ask(&app, None, "Hello world");
+    assert_eq!(first.error, None);
+    assert_eq!(
+        first.message.text, second.message.text,
+        "greedy replies are the same"
+    );
+    assert!(first.message.record.unwrap().generated_tokens > 0);
 }
 
 #[test]
@@ -223,10 +318,18 @@ fn the_starter_model_is_offered_if_it_is_there() {
     config.starters = vec![desk.dir.path().join("gone.gguf"), desk.model.clone()];
     let app = desk.open_with(config);
     let snapshot = app.bootstrap().unwrap();
-    let Starter::Ready { id, size_bytes } = snapshot.starter else { panic!() };
-    assert_eq!(u64::from(size_bytes), fs::metadata(&desk.model).unwrap().len());
+    let Starter::Ready { id, size_bytes } = snapshot.starter else {
+        panic!()
+    };
+    assert_eq!(
+        u64::from(size_bytes),
+        fs::metadata(&desk.model).unwrap().len()
+    );
     let banner = snapshot.status.banner;
-    assert_eq!(banner.actions, [BannerAction::OpenModel, BannerAction::OpenStarter]);
+    assert_eq!(
+        banner.actions,
+        [BannerAction::OpenModel, BannerAction::OpenStarter]
+    );
     app.load_model(&id).unwrap();
     until("the model answers", || kind(&app) == BannerKind::Cpu);
 }
@@ -243,7 +346,9 @@ fn any_name_that_a_disk_can_hold_loads_and_is_found_again() {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStringExt;
-        names.push(PathBuf::from(std::ffi::OsString::from_vec(b"\xff\xfe.gguf".to_vec())));
+        names.push(PathBuf::from(std::ffi::OsString::from_vec(
+            b"\xff\xfe.gguf".to_vec(),
+        )));
     }
     let app = desk.open();
     for name in &names {
@@ -260,7 +365,9 @@ fn any_name_that_a_disk_can_hold_loads_and_is_found_again() {
         assert_eq!(entry.name, name.file_name().unwrap().to_string_lossy());
         assert!(!entry.missing);
         app.load_model(&entry.id).unwrap();
-        until("the model answers", || app.status().model.is_some_and(|m| m.id == entry.id));
+        until("the model answers", || {
+            app.status().model.is_some_and(|m| m.id == entry.id)
+        });
     }
     app.forget_model(&models[0].id).unwrap();
     assert_eq!(app.models().unwrap().len(), names.len() - 1);

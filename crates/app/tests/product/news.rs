@@ -13,7 +13,8 @@ fn every_window_hears_of_models_status_conversations_and_ends() {
     load(&app, &desk.model);
     desk.reply("hi");
     let (sent, _) = ask(&app, None, "Hello there");
-    app.rename_conversation(sent.conversation.id, "Greeting").unwrap();
+    app.rename_conversation(sent.conversation.id, "Greeting")
+        .unwrap();
     let ends = || {
         let heard = heard.lock().unwrap();
         let ends = heard.iter().filter(|news| match news {
@@ -36,11 +37,18 @@ fn every_window_hears_of_models_status_conversations_and_ends() {
         _ => None,
     });
     let statuses: Vec<_> = statuses.collect();
-    assert!(statuses.windows(2).all(|pair| pair[0] != pair[1]), "the same was told twice");
+    assert!(
+        statuses.windows(2).all(|pair| pair[0] != pair[1]),
+        "the same was told twice"
+    );
     let titles = heard.iter().filter_map(|news| match news {
         News::Conversations(list) => list.first().map(|summary| summary.title.as_str()),
         _ => None,
     });
     assert_eq!(titles.last(), Some("Greeting"));
-    assert!(heard.iter().any(|news| matches!(news, News::Models(list) if list.len() == 1)));
+    assert!(
+        heard
+            .iter()
+            .any(|news| matches!(news, News::Models(list) if list.len() == 1))
+    );
 }
