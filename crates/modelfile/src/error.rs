@@ -63,6 +63,45 @@ pub enum Refusal {
         /// Bytes when it was opened.
         needed: u64,
     },
+    /// A part of a split model is not beside the others.
+    #[error(
+        "this part ({part} of {parts}) of the split model is missing; \
+         all {parts} parts have to be in one folder"
+    )]
+    PartMissing {
+        /// Which part, from 1.
+        part: u64,
+        /// How many there are.
+        parts: u64,
+    },
+    /// Parts of different models, or in a wrong order.
+    #[error("the parts of this split model do not belong together: in `{}`, {}", Shown(.part), Shown(.why))]
+    PartsDiffer {
+        /// The name of the file that differs.
+        part: String,
+        /// In what.
+        why: String,
+    },
+    /// A part of a split model whose name does not lead to the others.
+    #[error(
+        "this is part {part} of {parts} of a split model, but its name does not end \
+         in `-{part:05}-of-{parts:05}.gguf`, so the other parts cannot be found"
+    )]
+    PartName {
+        /// Which part, from 1.
+        part: u64,
+        /// How many there are.
+        parts: u64,
+    },
+    /// A piece of a file that was cut anywhere, to be joined before it is used.
+    #[error(
+        "this is a piece of a file that was cut into several; join them in their order, \
+         for example with `{command}`"
+    )]
+    Piece {
+        /// A command line that joins them.
+        command: String,
+    },
     /// The system failed to read it.
     #[error("the file could not be read: {0}")]
     Io(#[source] io::Error),
@@ -79,6 +118,10 @@ impl Refusal {
             Self::NoPermission => Some("allow your user to read the file"),
             Self::Empty | Self::Shrunk { .. } => Some("download the file again"),
             Self::Parse(error) => error.advice(),
+            Self::PartMissing { .. } => Some("download the missing part into the same folder"),
+            Self::PartsDiffer { .. } => Some("download all parts of one model into one folder"),
+            Self::PartName { .. } => Some("give the parts their original names again"),
+            Self::Piece { .. } => Some("join the pieces, then open the joined file"),
             Self::NotAFile | Self::Io(_) => None,
         }
     }
@@ -151,11 +194,8 @@ pub enum ParseError {
         /// The largest number that is accepted.
         limit: u64,
     },
-    /// One part of a model that was split into several files.
-    #[error(
-        "this is part {part} of {parts} of a split model, and this version \
-         does not read split models"
-    )]
+    /// One part of a model that was split into several files, where a whole one is needed.
+    #[error("this is only part {part} of {parts} of a split model")]
     Split {
         /// Which part, from 1.
         part: u64,
@@ -289,7 +329,7 @@ impl ParseError {
                 Some("get a newly converted GGUF file of the model")
             }
             Self::UnsupportedVersion { .. } => Some("look for a newer version of Candor"),
-            Self::Split { .. } => Some("get the model as a single file"),
+            Self::Split { .. } => Some("open the model with all its parts in one folder"),
             Self::UnsupportedType { .. } => {
                 Some("get the model in another storage type, such as Q4_K_M or Q8_0")
             }

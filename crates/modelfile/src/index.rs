@@ -43,8 +43,8 @@ pub struct TensorInfo {
     pub dims: Vec<usize>,
     /// Its storage type.
     pub quant: &'static QuantType,
-    /// Its bytes in the file; they lie within the file and have the size that
-    /// dimensions and type ask for.
+    /// Its bytes in the model, counted through all of its files one after the other; they
+    /// lie within one of them and have the size that dimensions and type ask for.
     pub range: Range<u64>,
     /// How its values lie in these bytes.
     pub layout: Layout,
@@ -67,11 +67,6 @@ impl TensorInfo {
             .iter()
             .product()
     }
-
-    pub(crate) fn byte_range(&self) -> Range<usize> {
-        // A range within a mapped file fits the address space.
-        self.range.start as usize..self.range.end as usize
-    }
 }
 
 /// The description of a model: everything in a file but the weights.
@@ -91,7 +86,7 @@ pub struct Index {
     pub tokenizer: Option<TokenizerSpec>,
     /// The chat template's text; `None` if the file has none.
     pub chat_template: Option<String>,
-    /// Bytes of the file.
+    /// Bytes of the file, or of all parts of a split model.
     pub file_bytes: u64,
     by_name: HashMap<String, usize>,
 }

@@ -7,8 +7,8 @@
 //! `Index` may slice without checking again.
 //!
 //! This crate deliberately computes nothing with weights, does not know any
-//! architecture, and does not join split files or read formats other than GGUF;
-//! those it refuses by name.
+//! architecture, and reads no formats other than those in its table; it refuses others
+//! by name.
 //!
 //! Start with [`ModelFile`], then the pure reader [`gguf::parse`].
 #![deny(unsafe_code)] // The one exception is `map.rs`.
@@ -19,6 +19,8 @@ mod index;
 pub mod limits;
 mod map;
 mod metadata;
+mod pieces;
+mod segments;
 mod shown;
 mod sniff;
 mod tokenizer_spec;
@@ -32,6 +34,7 @@ pub use sniff::LooksLike;
 pub use tokenizer_spec::{TokenType, TokenizerSpec};
 
 use map::Map;
+use segments::Segments;
 
 /// An open model file: its description, and its bytes as a read-only mapping.
 ///
@@ -44,29 +47,37 @@ use map::Map;
 pub struct ModelFile {
     path: PathBuf,
     index: Index,
-    map: Map,
+    segments: Segments,
 }
 
 impl ModelFile {
-    /// Opens a model file of any format in the table, at any path that the system takes.
+    /// Opens a model of any format in the table, at any path that the system takes. Of a
+    /// split model any part may be named; the others are found beside it.
     ///
     /// # Errors
-    /// The file cannot be read, is not a model file, is incomplete or damaged, or
-    /// is of a kind that this version does not read; the message says which.
+    /// A file cannot be read, is not a model file, is incomplete or damaged, or is of a kind
+    /// that this version does not read; the message says which.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let refuse = |reason: Refusal| OpenError {
             path: path.to_owned(),
             reason,
         };
         let map = Map::open(path).map_err(refuse)?;
-        let index = parse(map.bytes(), map.len()).map_err(|e| refuse(e.into()))?;
-        // The length that the index was held against must still be true: a download
+        let format = format_of(map.bytes(), map.len());
+        let opened = format
+            .map_err(|e| refuse(e.into()))
+            .and_then(|f| (f.open)(path, map));
+        let (index, segments) = opened.map_err(|error| match pieces::refusal(path, &error) {
+            Some(reason) => refuse(reason),
+            None => error,
+        })?;
+        // The lengths that the index was held against must still be true: a download
         // may be running.
-        map.check_length().map_err(refuse)?;
+        segments.check_lengths()?;
         Ok(Self {
             path: path.to_owned(),
             index,
-            map,
+            segments,
         })
     }
 
@@ -85,48 +96,49 @@ impl ModelFile {
     /// # Panics
     /// If the tensor is of another file and lies behind this one's end.
     pub fn bytes(&self, tensor: &TensorInfo) -> &[u8] {
-        &self.map.bytes()[tensor.byte_range()]
+        self.segments.bytes(&tensor.range)
     }
 
     /// Tells the system that a tensor's pages in memory are not needed now; they
     /// are read from the file again when touched.
     pub fn release(&self, tensor: &TensorInfo) {
-        self.map.release(tensor.byte_range());
+        self.segments.release(&tensor.range);
     }
 
-    /// Asks again for the length of the file.
+    /// Asks again for the lengths of the files.
     ///
     /// # Errors
-    /// The file has been made shorter since it was opened.
+    /// One has been made shorter since it was opened.
     pub fn check_length(&self) -> Result<(), OpenError> {
-        let refuse = |reason| OpenError {
-            path: self.path.clone(),
-            reason,
-        };
-        self.map.check_length().map_err(refuse)
+        self.segments.check_lengths()
     }
 }
 
-/// A model file format: how it begins and how it is read.
+/// Reads the description of a model, of which this file is open, and opens what else it needs.
+type OpenFn = fn(&Path, Map) -> Result<(Index, Segments), OpenError>;
+
+/// A model file format: how it begins and how it is opened.
 struct FormatEntry {
     magic: &'static [u8],
-    parse: fn(&[u8], u64) -> Result<Index, ParseError>,
+    header_bytes: u64,
+    open: OpenFn,
 }
 
 /// All formats that this version reads.
 const FORMATS: &[FormatEntry] = &[FormatEntry {
     magic: gguf::MAGIC,
-    parse: gguf::parse,
+    header_bytes: gguf::HEADER_BYTES,
+    open: gguf::open,
 }];
 
-/// Reads the description out of the bytes of a whole file, in whichever format.
-fn parse(bytes: &[u8], file_len: u64) -> Result<Index, ParseError> {
+/// The format of a file, by how it begins.
+fn format_of(bytes: &[u8], file_len: u64) -> Result<&'static FormatEntry, ParseError> {
     for format in FORMATS {
         if bytes.starts_with(format.magic) {
-            return (format.parse)(bytes, file_len);
+            return Ok(format);
         }
-        if format.magic.starts_with(bytes) && !bytes.is_empty() {
-            let needed = Needed::AtLeast(gguf::HEADER_BYTES);
+        if format.magic.starts_with(bytes) {
+            let needed = Needed::AtLeast(format.header_bytes);
             return Err(ParseError::Truncated {
                 found: file_len,
                 needed,

@@ -35,3 +35,7 @@ pub const DIMENSIONS_MAX: u32 = 4;
 
 /// The alignment of tensor data; 32 is usual, a page sensible.
 pub const ALIGNMENT_MAX: u64 = 1 << 20;
+
+/// Parts of a split model, each of which stays open. Real ones have up to some 150; systems
+/// allow a process about 1,000 open files.
+pub const SPLIT_PARTS_MAX: u64 = 512;

@@ -201,7 +201,7 @@ fn headers_that_are_not_read_are_refused_by_what_they_are() {
     );
     check(
         &with_entry("split.count", Value::U16(3)),
-        "part 1 of 3 of a split model",
+        "only part 1 of 3 of a split model",
     );
     assert!(message(b"GGU\x01").contains("begins with the bytes 47 47 55 01"));
 }

@@ -84,6 +84,30 @@ impl Default for Gguf {
 }
 
 impl Gguf {
+    /// The model in several files, as `gguf-split` makes them: the first has the metadata, each
+    /// has some of the tensors.
+    pub fn split(&self, parts: usize) -> Vec<Self> {
+        let per_part = self.tensors.len().div_ceil(parts);
+        let part = |no: usize| {
+            let mut metadata = if no == 0 {
+                self.metadata.clone()
+            } else {
+                Vec::new()
+            };
+            metadata.push(("split.no".into(), Value::U16(no as u16)));
+            metadata.push(("split.count".into(), Value::U16(parts as u16)));
+            let n_tensors = self.tensors.len() as i32;
+            metadata.push(("split.tensors.count".into(), Value::I32(n_tensors)));
+            let tensors = self.tensors.iter().skip(no * per_part).take(per_part);
+            Self {
+                metadata,
+                tensors: tensors.cloned().collect(),
+                ..self.clone()
+            }
+        };
+        (0..parts).map(part).collect()
+    }
+
     /// The file's bytes.
     pub fn encode(&self) -> Encoded {
         let mut out = b"GGUF".to_vec();

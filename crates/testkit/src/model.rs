@@ -1,7 +1,7 @@
 //! Tiny models with seeded weights, written as GGUF files at test time.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candor_quant::QuantType;
 
@@ -218,6 +218,20 @@ impl TinyModel {
     /// The system cannot write it.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         std::fs::write(path, self.bytes())
+    }
+
+    /// Writes the model as parts `stem-00001-of-00003.gguf` and so on; gives their paths.
+    ///
+    /// # Errors
+    /// The system cannot write them.
+    pub fn write_split(&self, folder: &Path, stem: &str, parts: usize) -> io::Result<Vec<PathBuf>> {
+        let files = self.gguf().split(parts);
+        let write = |(i, file): (usize, Gguf)| {
+            let path = folder.join(format!("{stem}-{:05}-of-{parts:05}.gguf", i + 1));
+            std::fs::write(&path, file.encode().bytes)?;
+            Ok(path)
+        };
+        files.into_iter().enumerate().map(write).collect()
     }
 
     /// The file's bytes.
