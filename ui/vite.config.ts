@@ -38,5 +38,9 @@ export default defineConfig(({ mode }) => ({
     environment: "jsdom",
     include: ["tests/**/*.test.ts"],
     setupFiles: ["tests/setup.ts"],
+    // The table of colours is read by a test.
+    css: true,
+    // A limit for what hangs, not a speed.
+    testTimeout: 30_000,
   },
 }));
