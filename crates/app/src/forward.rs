@@ -85,7 +85,7 @@ fn listen(
             }
             None
         }
-        Heard::End(end) => Some(end),
+        Heard::End(end) => Some(*end),
         Heard::Nothing => None,
     }
 }

@@ -6,6 +6,7 @@ use crate::wire::{ConversationSummary, ModelEntry, RunningTurn, Status};
 
 /// Something that every window has to know.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "news are rare, and never kept")]
 pub enum News {
     /// The engine does something else.
     Status(Status),

@@ -33,7 +33,7 @@ pub(crate) enum Heard {
     /// The engine's next events, without the terminal one.
     Events(Vec<Event>),
     /// The end.
-    End(TurnEvent),
+    End(Box<TurnEvent>),
     /// Nothing within the time.
     Nothing,
 }
@@ -123,7 +123,10 @@ impl Turn {
             (cursor.log, cursor.place) = (next, 0);
             return Heard::Events(Vec::new());
         }
-        course.ended.clone().map_or(Heard::Nothing, Heard::End)
+        match &course.ended {
+            Some(end) => Heard::End(Box::new(end.clone())),
+            None => Heard::Nothing,
+        }
     }
 
     fn course(&self) -> MutexGuard<'_, Course> {

@@ -81,6 +81,10 @@ fn lines_are_those_of_the_design() {
         "Not loaded · a.gguf: the model needs 9 bytes of memory, 3 are available",
         None,
     );
+}
+
+#[test]
+fn lines_of_what_is_under_way_are_those_of_the_design() {
     let left = Some(Duration::from_millis(3_200));
     check(
         &Scene::Loading {

@@ -101,6 +101,9 @@ pub fn load_failure(path: &Path, source: LoadFailure) -> Failure {
     match source {
         LoadFailure::Stopped => Failure::Stopped,
         LoadFailure::File(error) => Failure::File(error),
-        source => Failure::Load { path: path.to_owned(), source: Box::new(source) },
+        source => Failure::Load {
+            path: path.to_owned(),
+            source: Box::new(source),
+        },
     }
 }

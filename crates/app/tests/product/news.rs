@@ -41,11 +41,11 @@ fn every_window_hears_of_models_status_conversations_and_ends() {
         statuses.windows(2).all(|pair| pair[0] != pair[1]),
         "the same was told twice"
     );
-    let titles = heard.iter().filter_map(|news| match news {
+    let mut titles = heard.iter().filter_map(|news| match news {
         News::Conversations(list) => list.first().map(|summary| summary.title.as_str()),
         _ => None,
     });
-    assert_eq!(titles.last(), Some("Greeting"));
+    assert_eq!(titles.next_back(), Some("Greeting"));
     assert!(
         heard
             .iter()
