@@ -8,7 +8,7 @@ use candor_modelfile::TensorInfo;
 use candor_quant::QuantType;
 
 use crate::backend::multiplied;
-use crate::simd::{InputKind, Packed};
+use crate::simd::{Arena, InputKind, Packed};
 use crate::threads::Pool;
 
 /// A matrix in the form of one of the paths.
@@ -113,9 +113,10 @@ fn tensor_of<'a>(model: &'a Model, name: &str) -> &'a TensorInfo {
         .expect("the graph was checked against the index")
 }
 
-/// The matrices of the fast path.
+/// The matrices of the fast path. A type for which the kernels have no form stays as it is in the
+/// file and is multiplied as on the exact path: slower, and right.
 pub(crate) struct PackedWeights {
-    /// By weight; none for what is not multiplied with.
+    /// By weight; none for what is not multiplied with, or has no repacked form.
     matrices: Vec<Option<Packed>>,
 }
 
@@ -134,16 +135,19 @@ impl PackedWeights {
         progress: &mut dyn Progress,
     ) -> Result<Self, LoadError> {
         let model = &weights.model;
-        let wanted = multiplied(&model.graph);
+        let mut wanted = multiplied(&model.graph);
+        wanted.retain(|id| packed_bytes(&weights.stored(*id)).is_some());
         let bytes = |id: &WeightId| weights.stored(*id).bytes.len() as u64;
         let total: u64 = wanted.iter().map(bytes).sum();
         let mut matrices: Vec<Option<Packed>> = model.graph.weights.iter().map(|_| None).collect();
+        let sizes = wanted.iter().filter_map(|id| packed_bytes(&weights.stored(*id)));
+        let mut arena = Arena::new(sizes.sum()).ok_or(out_of_memory(total))?;
         let mut done = 0;
         report(progress, done, total)?;
         for id in wanted {
             let stored = weights.stored(id);
             let tensor = tensor_of(model, &model.graph.weight(id).name);
-            let packed = pack(&stored, pool, &mut |rows| {
+            let packed = pack(&stored, &mut arena, pool, &mut |rows| {
                 report(progress, done + (rows * stored.row_bytes) as u64, total)
             })?;
             model.file.release(tensor);
@@ -154,9 +158,9 @@ impl PackedWeights {
         Ok(Self { matrices })
     }
 
-    pub(crate) fn matrix(&self, id: WeightId) -> Matrix<'_> {
-        let packed = self.matrices[id.0].as_ref();
-        Matrix::Packed(packed.expect("every matrix that is multiplied with was packed"))
+    /// None for a type that has no repacked form.
+    pub(crate) fn matrix(&self, id: WeightId) -> Option<Matrix<'_>> {
+        self.matrices[id.0].as_ref().map(Matrix::Packed)
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {
@@ -175,17 +179,27 @@ fn report(progress: &mut dyn Progress, done: u64, total: u64) -> Result<(), Load
     }
 }
 
+/// What a matrix takes in its repacked form, if there is one for its type.
+fn packed_bytes(stored: &Stored<'_>) -> Option<usize> {
+    Packed::bytes_for(stored.quant, stored.rows, stored.cols)
+}
+
+fn out_of_memory(needed_bytes: u64) -> LoadError {
+    LoadError::OutOfMemory {
+        needed_bytes,
+        available_bytes: 0,
+    }
+}
+
 /// Repacks one matrix; `report` hears how many of its rows are done.
 fn pack(
     stored: &Stored<'_>,
+    arena: &mut Arena,
     pool: &Pool,
     report: &mut dyn FnMut(usize) -> Result<(), LoadError>,
 ) -> Result<Packed, LoadError> {
-    let too_large = LoadError::OutOfMemory {
-        needed_bytes: u64::MAX,
-        available_bytes: 0,
-    };
-    let mut packed = Packed::new(stored.quant, stored.rows, stored.cols).ok_or(too_large)?;
+    let mut packed = Packed::new_in(arena, stored.quant, stored.rows, stored.cols)
+        .ok_or_else(|| out_of_memory(packed_bytes(stored).unwrap_or(0) as u64))?;
     let mut parts: Vec<_> = packed.parts(PART_GROUPS).map(Some).collect();
     let mut scratch = vec![(); pool.threads()];
     let never = candor_backend::CancelToken::new();

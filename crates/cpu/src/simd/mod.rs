@@ -7,6 +7,7 @@
 //! A row's result never depends on the rows that are computed beside it: see
 //! [`format`](self::format) for the linear kernels and [`attention`] for attention.
 
+mod arena;
 mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -26,10 +27,11 @@ mod portable;
 mod tests;
 mod tiles;
 
-pub(crate) use attention::{Attention, KV_PAGE, KvHead, page_numbers};
+pub(crate) use arena::Arena;
+pub(crate) use attention::{Attention, KV_PAGE, KvHead};
 pub(crate) use format::GROUP_ROWS;
 pub use kernels::Isa;
 pub(crate) use kernels::{Chosen, Input, Kernels, choose};
-pub(crate) use packed::{InputKind, Packed, Part};
-pub(crate) use panel::{Panel, PanelPart};
+pub(crate) use packed::{InputKind, Packed};
+pub(crate) use panel::Panel;
 pub(crate) use tiles::{Tile, TileQueue};

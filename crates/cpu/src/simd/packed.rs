@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use candor_quant::QuantType;
 
-use super::buffer::Buffer;
+use super::arena::{Arena, Region};
 use super::format::{FORMATS, Format, GROUP_ROWS, format_idx};
 
 /// The weights of one matrix, interleaved by groups of [`GROUP_ROWS`] output rows.
@@ -13,14 +13,19 @@ pub(crate) struct Packed {
     rows: usize,
     cols: usize,
     group_bytes: usize,
-    bytes: Buffer,
+    bytes: Region,
 }
 
 impl Packed {
-    /// Room for a matrix of `rows` output rows of `cols` elements, all zero until
-    /// [`Packed::parts`] are filled. `None` if the kernels do not take the type, or if `cols` is
-    /// not whole blocks of it.
-    pub(crate) fn new(quant: &QuantType, rows: usize, cols: usize) -> Option<Self> {
+    /// Room for a matrix of `rows` output rows of `cols` elements in an arena, all zero until
+    /// [`Packed::parts`] are filled. `None` if the kernels do not take the type, if `cols` is
+    /// not whole blocks of it, or if the arena is used up.
+    pub(crate) fn new_in(
+        arena: &mut Arena,
+        quant: &QuantType,
+        rows: usize,
+        cols: usize,
+    ) -> Option<Self> {
         let bytes = Self::bytes_for(quant, rows, cols)?;
         let format_idx = format_idx(quant)?;
         Some(Self {
@@ -28,11 +33,17 @@ impl Packed {
             rows,
             cols,
             group_bytes: FORMATS[format_idx].group_bytes(cols),
-            bytes: Buffer::zeroed(bytes),
+            bytes: arena.take(bytes)?,
         })
     }
 
-    /// The memory that such a matrix takes.
+    /// The same in memory of its own.
+    pub(crate) fn new(quant: &QuantType, rows: usize, cols: usize) -> Option<Self> {
+        let bytes = Self::bytes_for(quant, rows, cols)?;
+        Self::new_in(&mut Arena::new(bytes)?, quant, rows, cols)
+    }
+
+    /// The memory that such a matrix takes, whole cache lines.
     pub(crate) fn bytes_for(quant: &QuantType, rows: usize, cols: usize) -> Option<usize> {
         let format = &FORMATS[format_idx(quant)?];
         quant.bytes_for(cols)?;
@@ -48,11 +59,6 @@ impl Packed {
     /// Elements of a row.
     pub(crate) fn cols(&self) -> usize {
         self.cols
-    }
-
-    /// Groups of output rows; the last may be partly empty.
-    pub(crate) fn groups(&self) -> usize {
-        self.rows.div_ceil(GROUP_ROWS)
     }
 
     /// Bytes of memory.

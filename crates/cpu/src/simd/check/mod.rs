@@ -6,8 +6,9 @@ mod linear;
 mod rows;
 
 pub(super) use attention::AttentionCase;
+#[cfg(test)]
 pub(super) use linear::Case;
-pub(super) use rows::{exp_is_near, row_misses};
+pub(super) use rows::row_misses;
 
 use super::kernels::Kernels;
 

@@ -10,9 +10,6 @@ use super::numbers;
 /// Elements of a row: blocks of 32, and with the odd ones a tail in every register width.
 const COLS: usize = 224;
 
-/// How far the exponential may be from the truth, relative; 2^-23 is one unit in the last place.
-const EXP_TOLERANCE: f64 = 2.0 / (1u32 << 23) as f64;
-
 /// How far results of one or two roundings more may be from the truth, relative.
 const ROW_TOLERANCE: f32 = 1e-6;
 
@@ -97,17 +94,4 @@ fn half_is_right(kernels: &Kernels, row: &[f32]) -> bool {
 
 fn near(got: f32, truth: f32) -> bool {
     (got - truth).abs() <= ROW_TOLERANCE * truth.abs()
-}
-
-/// Whether silu, the only direct user of the exponential, is right for one number; beside
-/// the exponential it rounds three times.
-pub(in crate::simd) fn exp_is_near(kernels: &Kernels, x: f32) -> bool {
-    let mut out = [x];
-    kernels.silu_mul(&mut out, &[1.0]);
-    let wide = f64::from(x);
-    let truth = wide / (1.0 + (-wide).exp());
-    // Below -88.7 the exponential of -x overflows and the result is zero.
-    let overflowed = 90.0 * f64::from(f32::MIN_POSITIVE);
-    let tolerance = EXP_TOLERANCE * 2.5 * truth.abs() + overflowed;
-    (f64::from(out[0]) - truth).abs() <= tolerance
 }
