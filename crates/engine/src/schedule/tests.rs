@@ -278,6 +278,14 @@ fn what_a_session_refuses_fails_the_reply_and_the_next_one_works() {
             assert_eq!(failed(&log), code, "{what} at {forward}");
             assert_eq!(lost.is_some(), is_lost, "{what} at {forward}");
             assert_eq!(ids(&log).len(), forward, "what was written stays");
+            if code == TurnCode::NotFinite && bench.script.counts().committed > forward {
+                // The forward was committed, and the next turn must not go on from its state.
+                assert_eq!(
+                    bench.live.servable.held(SlotId(0)),
+                    0,
+                    "{what} at {forward}"
+                );
+            }
             if !is_lost {
                 let fresh = Bench::new(2_048, 1).reply(options(prompt(0, 20), 5)).0;
                 assert_eq!(bench.reply(options(prompt(0, 20), 5)).0, fresh, "{what}");
