@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candor_backend::Unavailable;
+use candor_backend::{Backend, Step, Unavailable};
 use candor_testkit::scripted::LoadFault;
 
 use super::*;
@@ -253,4 +253,31 @@ fn an_engine_without_a_backend_says_so() {
     let failure = handle.load(spec).unwrap().wait().unwrap_err();
     assert!(matches!(failure, LoadFailure::NoBackend), "{failure}");
     handle.shutdown();
+}
+
+#[test]
+fn a_load_can_be_stopped_at_the_start_of_every_stage() {
+    use LoadStage::{File, Session, Tokenizer, Weights};
+    let folder = ModelFolder::new();
+    for stage in [File, Tokenizer, Weights, Session] {
+        let script = Script::new(LETTERS);
+        let mut backends: Vec<Box<dyn Backend>> = vec![Box::new(script.backend())];
+        let spec = folder.spec("tiny.gguf", LoadOptions::default());
+        let mut watch = |reached, _, _| {
+            if reached == stage {
+                Step::Stop
+            } else {
+                Step::Go
+            }
+        };
+        let loaded = direct::Direct::load(&mut backends, &spec, clock(), &mut watch);
+        let failure = loaded.err().expect("it was stopped");
+        assert_eq!(failure.code(), LoadCode::Stopped, "{stage:?}");
+        let counts = script.counts();
+        assert_eq!(
+            (counts.weights_alive, counts.sessions_opened),
+            (0, 0),
+            "{stage:?}"
+        );
+    }
 }
