@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use candor_app::headless::{
     CancelToken, Choice, EndTokens, Ends, FinishReason, GenerateOptions, GenerateRequest,
-    Generation, Priority, Prompt, RenderOptions, Sampling, Stats, Vocabulary, utc,
+    Generation, Priority, Prompt, RenderOptions, Sampling, Setup, Stats, Vocabulary, utc,
 };
 use candor_app::{Clock, headless};
 use serde_json::{Map, Value, json};
@@ -109,13 +109,21 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
         priority: Priority::Interactive,
         prompt: ids,
     };
+    // Past what it was trained for a model writes nonsense, so that takes an explicit --context.
+    let need = options.prompt.len().saturating_add(options.max_tokens);
+    let context = vocabulary
+        .context_length()
+        .map_or(need, |trained| need.min(trained))
+        .max(1);
+    drop(vocabulary);
+    let setup = setup(common, &clock, Some(context));
     let mut said = Said {
         choice,
         seed,
         device: None,
     };
     let prompt_tokens = options.prompt.len();
-    let reply = match write(args, common, options, &cancel, &mut said, output) {
+    let reply = match write(args, &setup, options, &cancel, &mut said, output) {
         Err(Failure::Report(report)) if report.exit == Exit::Interrupted => {
             // Stopped while the model was being loaded: a reply without a word.
             let stats = Stats {
@@ -191,18 +199,12 @@ pub(crate) fn render(
 /// Loads the model and writes the reply.
 fn write(
     args: &Args,
-    common: &Common,
+    setup: &Setup,
     options: GenerateOptions,
     cancel: &CancelToken,
     said: &mut Said,
     output: &mut Output,
 ) -> Result<Reply, Failure> {
-    let need = options
-        .prompt
-        .len()
-        .saturating_add(options.max_tokens)
-        .max(1);
-    let setup = setup(common, &environment::clock(), Some(need));
     let engine = setup.engine().map_err(|error| {
         let message = format!("the engine could not be started: {error}");
         Failure::from(Report::new(Exit::Failed, "engine", message))
