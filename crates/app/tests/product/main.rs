@@ -1,9 +1,10 @@
 //! The app as a shell sees it, over a scripted backend: what is kept, what is told, and what
 //! happens when something goes wrong.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "this is a test")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "this is a test")]
 
 mod desk;
 mod kept;
 mod loads;
 mod news;
+mod real;
 mod turns;

@@ -2,6 +2,7 @@
 
 use candor_app::wire::{BannerKind, Code, MessageState, Role, Settings, TurnEvent};
 use candor_backend::Feed;
+use candor_testkit::gguf::Value;
 use candor_testkit::scripted::Fault;
 use candor_testkit::{TURN_END, TinyModel};
 
@@ -113,7 +114,6 @@ fn a_reply_stopped_before_its_first_word_is_left_out_of_the_next_prompt() {
         app.bootstrap().unwrap().turns.is_empty()
     });
 
-    desk.script.batches();
     let before = desk.script.batches().len();
     desk.reply("yes");
     let (again, end) = ask(&app, Some(sent.conversation.id), "Second?");
@@ -132,6 +132,40 @@ fn a_reply_stopped_before_its_first_word_is_left_out_of_the_next_prompt() {
     let rows = batches[before].rows.iter();
     let ends = rows.filter(|row| matches!(row.feed, Feed::Token(token) if token == end));
     assert_eq!(ends.count(), 2);
+}
+
+/// A template that takes no system turn and wants turns to alternate.
+const STRICT: &str = "{% for m in messages %}\
+{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('alternate') }}{% endif %}\
+{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}\
+{{ '<|im_start|>assistant\n' }}";
+
+#[test]
+fn a_strict_template_does_not_make_the_conversation_unusable_after_a_stop() {
+    let template = Value::Text(String::from(STRICT));
+    let model = TinyModel::llama().metadata("tokenizer.chat_template", template);
+    let desk = Desk::with_model(&model);
+    let app = desk.open_ready();
+    let system_prompt = String::from("Be brief.");
+    app.save_settings(Settings {
+        system_prompt,
+        ..app.settings()
+    })
+    .unwrap();
+    desk.script
+        .at_forward(desk.script.counts().submitted, Fault::Stall);
+    let sent = app.send(None, "First?").unwrap();
+    desk.script.wait_until_stalled();
+    app.stop(sent.turn);
+    assert_eq!(end_of(&app, sent.turn).message.text, "");
+    until("the turn is over", || {
+        app.bootstrap().unwrap().turns.is_empty()
+    });
+    for reply in ["yes", "no"] {
+        desk.reply(reply);
+        let (_, end) = ask(&app, Some(sent.conversation.id), "Next?");
+        assert_eq!((end.error, end.message.text.as_str()), (None, reply));
+    }
 }
 
 #[test]
@@ -230,8 +264,6 @@ fn the_system_prompt_is_in_every_prompt() {
     let system = TinyModel::llama().token_id("system").unwrap();
     let mut conversation = None;
     for reply in ["one", "two", "three"] {
-        // A fresh engine reads each prompt as a whole.
-        let app = { app.clone() };
         desk.reply(reply);
         let before = desk.script.batches().len();
         let (sent, end) = ask(&app, conversation, "Say");
