@@ -1,4 +1,5 @@
 //! The built program by its outside: results, refusals, exit codes, Stop.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;

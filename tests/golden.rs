@@ -1,4 +1,5 @@
 //! The built program held against data that other programs made (see tests/golden/README.md).
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;
@@ -238,7 +239,7 @@ fn long_texts_are_predicted_as_well_as_llama_cpp_predicts_them() {
 }
 
 /// Of the 78 texts: the crate that tokenizes runs all; here the way through the program is tried.
-const TEXT_STEP: usize = 5;
+const TEXT_STEP: usize = 13;
 
 fn check_tokens(model: &Path, case: &Value) {
     let text = case["text"].as_str().unwrap();

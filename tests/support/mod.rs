@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The program, away from the user's own folders.
-pub fn candor() -> Command {
+pub(crate) fn candor() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_candor"));
     // Nothing here writes there; a folder that cannot exist would show it.
     command
@@ -20,14 +20,14 @@ pub fn candor() -> Command {
 }
 
 /// How a run ended.
-pub struct Ran {
-    pub code: Option<i32>,
-    pub stdout: Vec<u8>,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
-    pub fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         let Output {
             status,
             stdout,
@@ -44,7 +44,7 @@ impl Ran {
 
     /// Every line of the output as JSON; checks that it is ASCII with plain line ends.
     #[track_caller]
-    pub fn lines(&self) -> Vec<Value> {
+    pub(crate) fn lines(&self) -> Vec<Value> {
         assert!(
             self.stdout.is_ascii() && !self.stdout.contains(&b'\r'),
             "not ASCII"
@@ -57,23 +57,26 @@ impl Ran {
 
     /// The last line of a run that ended with this code.
     #[track_caller]
-    pub fn last(&self, code: i32) -> Value {
+    pub(crate) fn last(&self, code: i32) -> Value {
         assert_eq!(self.code, Some(code), "{} {}", self.text(), self.stderr);
         self.lines().pop().expect("there is a result")
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 }
 
 /// Runs the program with these arguments.
-pub fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
+pub(crate) fn run<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
     Ran::of(candor().args(args).output().expect("the program starts"))
 }
 
 /// Runs the program with this standard input.
-pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input: &[u8]) -> Ran {
+pub(crate) fn run_with_input<A: AsRef<OsStr>>(
+    args: impl IntoIterator<Item = A>,
+    input: &[u8],
+) -> Ran {
     let mut command = candor();
     command
         .args(args)
@@ -89,12 +92,12 @@ pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input:
 }
 
 /// A folder that is removed with the value.
-pub fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     TempDir::new().expect("there is a place for files")
 }
 
 /// A file of the golden data.
-pub fn golden(name: &str) -> PathBuf {
+pub(crate) fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name)
@@ -102,13 +105,17 @@ pub fn golden(name: &str) -> PathBuf {
 
 /// A JSON file of the golden data.
 #[track_caller]
-pub fn golden_json(name: &str) -> Value {
+pub(crate) fn golden_json(name: &str) -> Value {
     let text = fs::read_to_string(golden(name)).expect("the golden file is there");
     serde_json::from_str(&text).expect("the golden file is JSON")
 }
 
 /// A real model, if this machine has it; says so if not.
-pub fn real_model(name: &str) -> Option<PathBuf> {
+#[expect(
+    clippy::print_stderr,
+    reason = "what was not run is said where the test's output stands"
+)]
+pub(crate) fn real_model(name: &str) -> Option<PathBuf> {
     // A test is a composition root of its own.
     #[expect(
         clippy::disallowed_methods,
@@ -129,7 +136,7 @@ pub fn real_model(name: &str) -> Option<PathBuf> {
 
 /// The ids in a JSON list.
 #[track_caller]
-pub fn ids(value: &Value) -> Vec<u32> {
+pub(crate) fn ids(value: &Value) -> Vec<u32> {
     let list = value.as_array().expect("a list of ids");
     list.iter()
         .map(|id| u32::try_from(id.as_u64().expect("an id")).expect("an id"))
@@ -137,6 +144,6 @@ pub fn ids(value: &Value) -> Vec<u32> {
 }
 
 /// Ids as an argument.
-pub fn listed(ids: &[u32]) -> String {
+pub(crate) fn listed(ids: &[u32]) -> String {
     ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
