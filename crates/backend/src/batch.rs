@@ -53,7 +53,9 @@ impl Batch {
             feed: Feed::Token(token),
             want: if i + 1 == end { last } else { Want::Nothing },
         });
-        Self { rows: rows.collect() }
+        Self {
+            rows: rows.collect(),
+        }
     }
 }
 

@@ -21,7 +21,10 @@ impl CancelToken {
     /// A token that is cancelled as soon as one of these is, and can be cancelled by itself without
     /// touching them. For a forward that computes rows of several requests.
     pub fn any(tokens: impl IntoIterator<Item = CancelToken>) -> Self {
-        Self { own: Arc::default(), also: Some(tokens.into_iter().collect()) }
+        Self {
+            own: Arc::default(),
+            also: Some(tokens.into_iter().collect()),
+        }
     }
 
     /// Asks the work that holds a clone of this token to end.
@@ -33,7 +36,10 @@ impl CancelToken {
     /// Whether somebody asked for the end.
     pub fn is_cancelled(&self) -> bool {
         self.own.load(Ordering::Relaxed)
-            || self.also.as_ref().is_some_and(|also| also.iter().any(Self::is_cancelled))
+            || self
+                .also
+                .as_ref()
+                .is_some_and(|also| also.iter().any(Self::is_cancelled))
     }
 
     /// Whether both are the same flag.

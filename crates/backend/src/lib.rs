@@ -12,6 +12,7 @@
 
 mod batch;
 mod cancel;
+pub mod conformance;
 mod device;
 mod error;
 mod model;

@@ -42,7 +42,8 @@ pub enum Outcome {
 
 /// Reads what the steps of a forward gave, under the nodes' dotted names.
 pub trait Tap {
-    /// `values` holds `rows` rows of `width` values.
+    /// `values` holds `rows` rows of `width` values. A backend may take a large batch in parts; a
+    /// node is then shown once for each part, in the order of the rows.
     fn output(&mut self, node: &str, rows: usize, width: usize, values: &[f32]);
 }
 

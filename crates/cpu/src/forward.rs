@@ -46,10 +46,8 @@ pub(crate) struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// A matrix in the form of the path.
     pub(crate) fn matrix(&self, id: WeightId) -> Matrix<'a> {
-        match self.packed {
-            Some(packed) => packed.matrix(id),
-            None => Matrix::Stored(self.weights.stored(id)),
-        }
+        let packed = self.packed.and_then(|packed| packed.matrix(id));
+        packed.unwrap_or_else(|| Matrix::Stored(self.weights.stored(id)))
     }
 
     /// Whether float32 arithmetic is asked for.

@@ -140,7 +140,9 @@ impl PackedWeights {
         let bytes = |id: &WeightId| weights.stored(*id).bytes.len() as u64;
         let total: u64 = wanted.iter().map(bytes).sum();
         let mut matrices: Vec<Option<Packed>> = model.graph.weights.iter().map(|_| None).collect();
-        let sizes = wanted.iter().filter_map(|id| packed_bytes(&weights.stored(*id)));
+        let sizes = wanted
+            .iter()
+            .filter_map(|id| packed_bytes(&weights.stored(*id)));
         let mut arena = Arena::new(sizes.sum()).ok_or(out_of_memory(total))?;
         let mut done = 0;
         report(progress, done, total)?;

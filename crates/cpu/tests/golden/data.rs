@@ -34,8 +34,6 @@ pub(crate) struct Case {
     pub(crate) trace_f32: Vec<Trace>,
     pub(crate) top: Option<Top>,
     pub(crate) top_f32: Option<Top>,
-    #[serde(default)]
-    pub(crate) nll_f32: Vec<f32>,
     pub(crate) mean_nll: Option<f64>,
     pub(crate) mean_nll_f32: Option<f64>,
 }

@@ -128,6 +128,7 @@ models! {
     llama_q8_0: "s04-llama-q8_0",
     llama_q4_0: "s05-llama-q4_0",
     llama_q4_1_tied: "s06-llama-q4_1",
+    llama_iq: "s22-llama-iq2-iq3",
     qwen2_q5: "s09-qwen2-q5_0-q5_1",
     qwen2_q4_k: "s10-qwen2-q4_k_m",
 }

@@ -1,0 +1,62 @@
+//! What is wrong with a file is said all at once.
+
+use candor_arch::{build, check};
+
+use crate::tiny::{Tiny, tiny};
+
+/// The problems of a file, as people read them.
+fn problems(tiny: &Tiny, expected: &[&str]) {
+    let index = tiny.index();
+    let graph = build(&index).expect("the numbers are fine");
+    let found: Vec<String> = check(&graph, &index)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn every_problem_is_named() {
+    problems(&tiny("llama"), &[]);
+    problems(
+        &tiny("llama")
+            .without_tensor("blk.0.ffn_norm.weight")
+            .with_tensor("blk.0.attn_k.weight", &[32, 32], "F16")
+            .with_tensor("blk.0.attn_norm.weight", &[32], "Q8_0")
+            .without_tensor("blk.0.ffn_down.weight"),
+        &[
+            "the tensor blk.0.attn_norm.weight is stored as Q8_0, expected F32, F16 or BF16",
+            "the tensor blk.0.attn_k.weight has the shape 32 × 32, expected 16 × 32",
+            "the tensor blk.0.ffn_norm.weight is missing",
+            "the tensor blk.0.ffn_down.weight is missing",
+        ],
+    );
+    problems(
+        &tiny("qwen2").without_tensor("blk.0.attn_v.bias"),
+        &["the tensor blk.0.attn_v.bias is missing"],
+    );
+}
+
+#[test]
+fn what_nobody_asks_for_is_no_problem() {
+    let more = tiny("llama").with_tensor("blk.0.more.weight", &[7, 32], "F32");
+    problems(&more, &[]);
+}
+
+#[test]
+fn a_renamed_tensor_is_found() {
+    let renamed = tiny("llama")
+        .without_tensor("blk.0.ffn_up.weight")
+        .without_tensor("blk.0.ffn_gate.weight")
+        .with_tensor("blk.0.ffn_gated.weight", &[64, 32], "Q8_0")
+        .with_tensor("blk.0.ffn_upper.weight", &[64, 32], "Q8_0");
+    problems(
+        &renamed,
+        &[
+            "the tensor blk.0.ffn_gate.weight is missing \
+             (the file has blk.0.ffn_gated.weight, of the same shape)",
+            "the tensor blk.0.ffn_up.weight is missing \
+             (the file has blk.0.ffn_upper.weight, of the same shape)",
+        ],
+    );
+}

@@ -1,0 +1,107 @@
+//! Numbers that make no sense, or that are not computed, are refused by their name.
+
+use candor_arch::build;
+use candor_modelfile::Value;
+
+use crate::tiny::{Tiny, tiny};
+
+/// The refusal holds these words.
+fn refused(tiny: Tiny, words: &[&str]) {
+    let error = build(&tiny.index()).expect_err(words[0]).to_string();
+    for word in words {
+        assert!(error.contains(word), "{error:?} lacks {word:?}");
+    }
+}
+
+fn number(value: i64) -> Value {
+    Value::Integer(value.into())
+}
+
+#[test]
+fn numbers_outside_their_bounds_are_refused() {
+    let llama = || tiny("llama");
+    for stem in [
+        "block_count",
+        "embedding_length",
+        "attention.head_count",
+        "context_length",
+    ] {
+        refused(llama().with(stem, number(0)), &[stem, "0", "1 to"]);
+        refused(
+            llama().with(stem, number(1 << 40)),
+            &[stem, "1099511627776", "1 to"],
+        );
+        refused(llama().with(stem, Value::Text("x".to_owned())), &[stem]);
+        refused(llama().without(stem), &[stem]);
+    }
+    refused(
+        llama().with("attention.head_count_kv", number(3)),
+        &["head_count_kv", "divide"],
+    );
+    refused(
+        llama().with("attention.head_count", number(5)),
+        &["head_count", "divide"],
+    );
+    refused(
+        llama().with("attention.value_length", number(9)),
+        &["value_length", "9", "8"],
+    );
+    refused(
+        llama().with("rope.dimension_count", number(9)),
+        &["dimension_count", "9"],
+    );
+    refused(
+        llama().with("rope.dimension_count", number(7)),
+        &["dimension_count", "7"],
+    );
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        refused(
+            llama().with("rope.freq_base", Value::Float(bad)),
+            &["rope.freq_base"],
+        );
+        let stem = "attention.layer_norm_rms_epsilon";
+        refused(llama().with(stem, Value::Float(bad)), &[stem]);
+    }
+    refused(
+        llama().without("attention.layer_norm_rms_epsilon"),
+        &["rms_epsilon"],
+    );
+    refused(
+        llama().without_tensor("token_embd.weight"),
+        &["token_embd.weight"],
+    );
+}
+
+#[test]
+fn what_is_not_computed_is_refused() {
+    let llama = || tiny("llama");
+    for kind in ["linear", "yarn", "longrope"] {
+        let scaled = llama().with("rope.scaling.type", Value::Text(kind.to_owned()));
+        refused(scaled, &["llama.rope.scaling.type", kind, "not supported"]);
+    }
+    let factor = llama().with("rope.scaling.factor", Value::Float(4.0));
+    refused(factor, &["llama.rope.scaling.factor", "4", "not supported"]);
+    refused(
+        llama().with("expert_count", number(8)),
+        &["llama.expert_count", "8", "not supported"],
+    );
+}
+
+#[test]
+fn what_changes_nothing_is_taken() {
+    let same = tiny("llama")
+        .with("rope.scaling.type", Value::Text("none".to_owned()))
+        .with("rope.scaling.factor", Value::Float(1.0))
+        .with("expert_count", number(0))
+        .with("rope.dimension_count", number(8));
+    let graph = build(&same.index()).expect("all of it is fine");
+    let plain = build(&tiny("llama").index()).expect("the index is whole");
+    assert_eq!(graph, plain);
+}
+
+#[test]
+fn heads_may_be_wider_than_the_model() {
+    let wide = tiny("llama").with("attention.key_length", number(16));
+    let graph = build(&wide.index()).expect("the numbers are fine");
+    assert_eq!((graph.hparams.head_dim, graph.hparams.n_rot), (16, 16));
+}

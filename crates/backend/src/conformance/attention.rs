@@ -1,0 +1,143 @@
+//! Attention.
+
+use candor_arch::{Graph, GraphBuilder, Node, NodeId, Op, StateLayout};
+
+use super::bench::{Bench, around, compare, quant, tokens};
+use super::{Subject, Tolerance, reference};
+use crate::KvType;
+
+/// Keys and values as float32; as float16, whose rounding is some 5e-4 of a value.
+const FLOAT32: Tolerance = Tolerance {
+    exact: 1e-5,
+    fast: 1e-5,
+};
+
+/// See [`FLOAT32`].
+const FLOAT16: Tolerance = Tolerance {
+    exact: 2e-3,
+    fast: 2e-3,
+};
+
+/// One head and many, shared keys or not, within a page and over its border.
+pub fn attention_matches_the_reference(subject: &Subject) {
+    let cases = [
+        (1, 1, 32, 1),
+        (4, 4, 32, 20),
+        (6, 2, 64, 300),
+        (7, 1, 64, 255),
+        (2, 1, 128, 520),
+    ];
+    for (n_heads, n_kv_heads, head_dim, n_rows) in cases {
+        check(
+            subject,
+            Shape {
+                n_heads,
+                n_kv_heads,
+                head_dim,
+            },
+            n_rows,
+        );
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    n_heads: usize,
+    n_kv_heads: usize,
+    head_dim: usize,
+}
+
+/// Larger than the usual root of the head's size, so that the weights differ clearly.
+const SCALE: f32 = 2.0;
+
+fn graph(shape: Shape) -> Graph {
+    let q_width = shape.n_heads * shape.head_dim;
+    let kv_width = shape.n_kv_heads * shape.head_dim;
+    let width = 64;
+    let mut graph = around(width, |builder, embed| {
+        let q = projection(builder, "q", embed, (q_width, width));
+        let k = projection(builder, "k", embed, (kv_width, width));
+        let v = projection(builder, "v", embed, (kv_width, width));
+        builder.state(StateLayout::Full {
+            n_kv_heads: shape.n_kv_heads,
+            head_dim: shape.head_dim,
+        });
+        builder.node(Node {
+            name: "attn".to_owned(),
+            op: Op::Attention {
+                n_heads: shape.n_heads,
+                n_kv_heads: shape.n_kv_heads,
+                head_dim: shape.head_dim,
+                scale: SCALE,
+            },
+            inputs: vec![q, k, v],
+            layer: Some(0),
+            width: q_width,
+        })
+    });
+    graph.hparams.n_layers = 1;
+    graph
+}
+
+fn projection(
+    builder: &mut GraphBuilder<'_>,
+    name: &str,
+    input: NodeId,
+    (outputs, inputs): (usize, usize),
+) -> NodeId {
+    let weight = builder.matrix(&format!("{name}.weight"), outputs, inputs);
+    builder.node(Node {
+        name: name.to_owned(),
+        op: Op::Linear { weight, bias: None },
+        inputs: vec![input],
+        layer: Some(0),
+        width: outputs,
+    })
+}
+
+fn check(subject: &Subject, shape: Shape, n_rows: usize) {
+    let bench = Bench::new(graph(shape), |_| quant("F32"));
+    let seen = bench.outputs(subject, &tokens("attention", n_rows));
+    let Shape {
+        n_heads,
+        n_kv_heads,
+        head_dim,
+    } = shape;
+    let rows = |name: &str, heads: usize| -> Vec<Vec<f64>> {
+        seen[name]
+            .chunks_exact(heads * head_dim)
+            .map(reference::wide)
+            .collect()
+    };
+    let (q, k, v) = (
+        rows("q", n_heads),
+        rows("k", n_kv_heads),
+        rows("v", n_kv_heads),
+    );
+    let mut expected = Vec::new();
+    for position in 0..n_rows {
+        for head in 0..n_heads {
+            let of = |rows: &'_ [Vec<f64>], head: usize| -> Vec<Vec<f64>> {
+                let part = |row: &Vec<f64>| row[head * head_dim..][..head_dim].to_vec();
+                rows.iter().map(part).collect()
+            };
+            let kv_head = head * n_kv_heads / n_heads;
+            let query = of(&q[position..=position], head).concat();
+            let (keys, values) = (of(&k[..=position], kv_head), of(&v[..=position], kv_head));
+            let keys: Vec<&[f64]> = keys.iter().map(|row| &row[..]).collect();
+            let values: Vec<&[f64]> = values.iter().map(|row| &row[..]).collect();
+            expected.extend(reference::attention(&query, &keys, &values, SCALE));
+        }
+    }
+    let tolerance = match subject.kv {
+        KvType::F32 => FLOAT32,
+        KvType::F16 => FLOAT16,
+    };
+    compare(
+        subject,
+        &format!("{shape:?}, {n_rows} rows"),
+        &seen["attn"],
+        &expected,
+        tolerance,
+    );
+}

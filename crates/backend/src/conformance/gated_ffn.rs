@@ -1,0 +1,65 @@
+//! GatedFfn.
+
+use candor_arch::{Activation, Node, Op, WeightId};
+
+use super::bench::{Bench, around, compare, quant, tokens};
+use super::{Subject, Tolerance, reference};
+
+/// Two roundings of activations to 8 bits behind each other on the fast path.
+const TOLERANCE: Tolerance = Tolerance {
+    exact: 1e-5,
+    fast: 2e-2,
+};
+
+/// Some types, mixed ones among them; one row and many.
+pub fn gated_ffn_matches_the_reference(subject: &Subject) {
+    let cases = [
+        ("F32", "F32", 1),
+        ("Q8_0", "Q8_0", 40),
+        ("Q4_K", "Q6_K", 3),
+        ("F16", "Q5_0", 17),
+    ];
+    for (gate_up, down, n_rows) in cases {
+        check(subject, gate_up, down, n_rows);
+    }
+}
+
+fn check(subject: &Subject, gate_up: &str, down_type: &str, n_rows: usize) {
+    let (width, inner) = (256, 512);
+    let mut ids = [WeightId(0); 3];
+    let graph = around(width, |builder, embed| {
+        let gate = builder.matrix("gate.weight", inner, width);
+        let up = builder.matrix("up.weight", inner, width);
+        let down = builder.matrix("down.weight", width, inner);
+        ids = [gate, up, down];
+        builder.node(Node {
+            name: "ffn".to_owned(),
+            op: Op::GatedFfn {
+                gate,
+                up,
+                down,
+                inner,
+                activation: Activation::Silu,
+            },
+            inputs: vec![embed],
+            layer: None,
+            width,
+        })
+    });
+    let stored = |name: &str| match name {
+        "gate.weight" | "up.weight" => quant(gate_up),
+        "down.weight" => quant(down_type),
+        _ => quant("F32"),
+    };
+    let bench = Bench::new(graph, stored);
+    let seen = bench.outputs(subject, &tokens("gated_ffn", n_rows));
+    let [gate, up, down] = ids.map(|id| bench.values(id));
+    let expected = seen["embed"].chunks_exact(width).flat_map(|row| {
+        let row = reference::wide(row);
+        let (gate, up) = (reference::linear(gate, &row), reference::linear(up, &row));
+        reference::linear(down, &reference::silu_mul(&gate, &up))
+    });
+    let expected: Vec<f64> = expected.collect();
+    let what = format!("{gate_up} and {down_type}, {n_rows} rows");
+    compare(subject, &what, &seen["ffn"], &expected, TOLERANCE);
+}

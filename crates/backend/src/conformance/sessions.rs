@@ -1,0 +1,553 @@
+//! Whole sessions on small models.
+
+use candor_arch::models::{llama::LLAMA, qwen2::QWEN2};
+
+use super::Subject;
+use super::bench::{
+    Bench, SLOT, Seen, Unwatched, VOCABULARY, numbers, open, quant, run, small, tokens,
+};
+use crate::{
+    Batch, CancelToken, Feed, LoadError, Loaded, OpenError, OpenOptions, Outcome, Part, Progress,
+    Row, RowOutput, Rows, Session, SessionError, SlotId, Step, Want,
+};
+
+/// Over the border of a page of 256, and over the 512 rows of the largest chunk below.
+const PROMPT: usize = 530;
+
+/// Enough context for the prompt and what follows.
+const CTX_LEN: usize = 600;
+
+/// The other slot.
+const OTHER: SlotId = SlotId(1);
+
+/// Models of both families, with several types.
+fn models() -> [Bench; 3] {
+    [
+        Bench::new(small(&LLAMA), |_| quant("F16")),
+        Bench::new(small(&LLAMA), |name| match name {
+            "token_embd.weight" | "output.weight" => quant("Q6_K"),
+            name if name.contains("ffn_down") => quant("Q5_1"),
+            _ => quant("Q4_K"),
+        }),
+        Bench::new(small(&QWEN2), |name| match name {
+            "output.weight" => quant("Q8_0"),
+            name if name.contains("attn") => quant("Q4_0"),
+            _ => quant("Q5_0"),
+        }),
+    ]
+}
+
+/// One model where a property has nothing to do with the kernels.
+fn one_model() -> Bench {
+    Bench::new(small(&LLAMA), |_| quant("Q8_0"))
+}
+
+/// Rows of one slot that all want their logits.
+fn all_logits(slot: SlotId, tokens: &[u32]) -> Vec<Row> {
+    let row = |token: &u32| Row {
+        slot,
+        feed: Feed::Token(*token),
+        want: Want::Logits,
+    };
+    tokens.iter().map(row).collect()
+}
+
+fn logits_of(session: &mut dyn Session, slot: SlotId, tokens: &[u32]) -> Vec<RowOutput> {
+    run(
+        session,
+        &Batch {
+            rows: all_logits(slot, tokens),
+        },
+    )
+}
+
+/// Decode and prefill give the same bits, wherever a chunk ends.
+pub fn chunks_of_any_size_give_the_same_bits(subject: &Subject) {
+    for bench in models() {
+        let loaded = bench.load(subject);
+        let prompt = tokens("chunks", PROMPT);
+        let mut session = open(subject, &*loaded, 1, CTX_LEN);
+        let whole = logits_of(&mut *session, SLOT, &prompt);
+        for size in [1, 7, 16, 512] {
+            session.reset(SLOT).expect("the slot is there");
+            for (i, chunk) in prompt.chunks(size).enumerate() {
+                let found = logits_of(&mut *session, SLOT, chunk);
+                assert!(
+                    found == whole[i * size..][..chunk.len()],
+                    "{}: chunk {i} of {size}",
+                    bench.graph.architecture
+                );
+            }
+        }
+    }
+}
+
+/// Rows of several slots in one forward give what each slot gives alone.
+pub fn slots_do_not_touch_each_other(subject: &Subject) {
+    for bench in models() {
+        let loaded = bench.load(subject);
+        let (a, b) = (tokens("slot a", 37), tokens("slot b", 300));
+        let mut alone = open(subject, &*loaded, 1, CTX_LEN);
+        let of_a = logits_of(&mut *alone, SLOT, &a);
+        alone.reset(SLOT).expect("the slot is there");
+        let of_b = logits_of(&mut *alone, SLOT, &b);
+
+        let mut both = open(subject, &*loaded, 2, CTX_LEN);
+        // Row by row in turn, then a chunk of one beside single rows of the other.
+        let mut rows = Vec::new();
+        for (a, b) in a[..20].iter().zip(&b) {
+            rows.extend(all_logits(SLOT, &[*a]));
+            rows.extend(all_logits(OTHER, &[*b]));
+        }
+        let mut found = run(&mut *both, &Batch { rows });
+        let mut rows = all_logits(SLOT, &a[20..21]);
+        rows.extend(all_logits(OTHER, &b[20..]));
+        rows.extend(all_logits(SLOT, &a[21..]));
+        let last = run(&mut *both, &Batch { rows });
+        let of = |slot: usize| found.iter().skip(slot).step_by(2).cloned();
+        let (mut found_a, mut found_b): (Vec<_>, Vec<_>) = (of(0).collect(), of(1).collect());
+        let middle = 1 + (b.len() - 20);
+        found_a.push(last[0].clone());
+        found_b.extend_from_slice(&last[1..middle]);
+        found_a.extend_from_slice(&last[middle..]);
+        found.clear();
+        assert!(
+            found_a == of_a && found_b == of_b,
+            "{}",
+            bench.graph.architecture
+        );
+        assert_eq!(
+            (both.position(SLOT), both.position(OTHER)),
+            (a.len(), b.len())
+        );
+    }
+}
+
+/// A flag set before or during a forward leaves the positions and the later results as they were.
+pub fn a_cancelled_forward_changes_nothing(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let (prompt, next) = (tokens("before", 40), tokens("cancelled", 400));
+    let mut fresh = open(subject, &*loaded, 1, CTX_LEN);
+    logits_of(&mut *fresh, SLOT, &prompt);
+    let expected = logits_of(&mut *fresh, SLOT, &next);
+
+    let mut session = open(subject, &*loaded, 1, CTX_LEN);
+    logits_of(&mut *session, SLOT, &prompt);
+    let batch = Batch {
+        rows: all_logits(SLOT, &next),
+    };
+    let mut rows = Rows::default();
+    let cancelled = CancelToken::new();
+    cancelled.cancel();
+    let ticket = session
+        .submit(&batch, &cancelled)
+        .expect("the batch is accepted");
+    let outcome = session
+        .collect(ticket, &mut rows)
+        .expect("a stop is no failure");
+    assert_eq!(outcome, Outcome::Cancelled);
+    assert!(rows.outputs.is_empty(), "a cancelled forward gives nothing");
+    assert_eq!(session.position(SLOT), prompt.len());
+
+    for delay_us in [0, 50, 200, 1_000, 5_000] {
+        let cancel = CancelToken::new();
+        let outcome = std::thread::scope(|scope| {
+            let flag = cancel.clone();
+            scope.spawn(move || {
+                std::thread::sleep(std::time::Duration::from_micros(delay_us));
+                flag.cancel();
+            });
+            let ticket = session
+                .submit(&batch, &cancel)
+                .expect("the batch is accepted");
+            session
+                .collect(ticket, &mut rows)
+                .expect("a stop is no failure")
+        });
+        let moved = session.position(SLOT) - prompt.len();
+        match outcome {
+            Outcome::Cancelled => assert_eq!(moved, 0),
+            Outcome::Done => {
+                assert_eq!(moved, next.len());
+                assert!(rows.outputs == expected, "the flag came too late to matter");
+                session.seek(SLOT, prompt.len()).expect("the slot is there");
+            }
+        }
+    }
+    assert!(
+        run(&mut *session, &batch) == expected,
+        "after a stop as if there had been none"
+    );
+}
+
+/// After a seek, a session goes on as one that never was longer.
+pub fn a_cut_state_is_as_one_that_never_was_longer(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let (prompt, other) = (tokens("cut", PROMPT), tokens("after the cut", 20));
+    for cut in [0, 1, 255, 256, 257, 529, 530] {
+        let mut session = open(subject, &*loaded, 1, CTX_LEN);
+        logits_of(&mut *session, SLOT, &prompt[..300]);
+        session.checkpoint(SLOT).expect("the slot is there");
+        logits_of(&mut *session, SLOT, &prompt[300..]);
+        let reached = session.seek(SLOT, cut).expect("the slot is there");
+        assert!(reached <= cut, "never past what was asked for");
+        assert_eq!(session.position(SLOT), reached);
+        logits_of_if_any(&mut *session, &prompt[reached..cut]);
+        let found = logits_of(&mut *session, SLOT, &other);
+
+        let mut fresh = open(subject, &*loaded, 1, CTX_LEN);
+        logits_of_if_any(&mut *fresh, &prompt[..cut]);
+        assert!(
+            found == logits_of(&mut *fresh, SLOT, &other),
+            "cut at {cut}"
+        );
+    }
+    let mut session = open(subject, &*loaded, 1, CTX_LEN);
+    logits_of(&mut *session, SLOT, &prompt[..10]);
+    assert_eq!(
+        session.seek(SLOT, 99).expect("the slot is there"),
+        10,
+        "nothing is made up"
+    );
+    session.reset(SLOT).expect("the slot is there");
+    assert_eq!(session.position(SLOT), 0);
+}
+
+fn logits_of_if_any(session: &mut dyn Session, tokens: &[u32]) {
+    if !tokens.is_empty() {
+        logits_of(session, SLOT, tokens);
+    }
+}
+
+/// A copy goes on as its source would, and neither changes the other.
+pub fn a_fork_goes_its_own_way(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let (prompt, one, two) = (tokens("fork", 300), tokens("one", 9), tokens("two", 9));
+    let mut session = open(subject, &*loaded, 2, CTX_LEN);
+    logits_of(&mut *session, OTHER, &two);
+    logits_of(&mut *session, SLOT, &prompt);
+    let len = 270;
+    let reached = session
+        .fork(SLOT, OTHER, len)
+        .expect("both slots are there");
+    assert!(reached <= len);
+    assert_eq!(
+        (session.position(SLOT), session.position(OTHER)),
+        (300, reached)
+    );
+    let mut found_one = Vec::new();
+    if reached < len {
+        logits_of(&mut *session, OTHER, &prompt[reached..len]);
+    }
+    found_one.extend(logits_of(&mut *session, OTHER, &one));
+    let found_two = logits_of(&mut *session, SLOT, &two);
+
+    let mut fresh = open(subject, &*loaded, 1, CTX_LEN);
+    logits_of(&mut *fresh, SLOT, &prompt[..len]);
+    assert!(found_one == logits_of(&mut *fresh, SLOT, &one), "the copy");
+    fresh.reset(SLOT).expect("the slot is there");
+    logits_of(&mut *fresh, SLOT, &prompt);
+    assert!(
+        found_two == logits_of(&mut *fresh, SLOT, &two),
+        "the source"
+    );
+}
+
+/// Every refusal is the stated one, and leaves the slot where it was.
+pub fn what_does_not_fit_is_refused_and_changes_nothing(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let mut session = open(subject, &*loaded, 2, 20);
+    assert_eq!((session.slots(), session.ctx_len()), (2, 20));
+    assert_eq!(session.vocabulary(), VOCABULARY);
+    logits_of(&mut *session, SLOT, &tokens("fits", 15));
+    let slot = SlotId(2);
+    let too_large = VOCABULARY as u32;
+    let cases = [
+        (Vec::new(), SessionError::EmptyBatch),
+        (
+            all_logits(slot, &[1]),
+            SessionError::UnknownSlot { slot, slots: 2 },
+        ),
+        (
+            all_logits(SLOT, &[1, too_large]),
+            SessionError::UnknownToken {
+                token: too_large,
+                vocabulary: VOCABULARY,
+            },
+        ),
+        (
+            all_logits(SLOT, &[1; 6]),
+            SessionError::ContextFull {
+                slot: SLOT,
+                position: 15,
+                ctx_len: 20,
+                asked: 6,
+            },
+        ),
+    ];
+    for (rows, expected) in cases {
+        let found = session.submit(&Batch { rows }, &CancelToken::new());
+        assert_eq!(found, Err(expected));
+        assert_eq!((session.position(SLOT), session.position(OTHER)), (15, 0));
+    }
+    assert_eq!(
+        session.seek(slot, 0),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    assert_eq!(
+        session.reset(slot),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    assert_eq!(
+        session.checkpoint(slot),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    assert_eq!(
+        session.fork(SLOT, slot, 1),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    logits_of(&mut *session, SLOT, &[1; 5]);
+    assert_eq!(session.position(SLOT), 20, "to the last token");
+    check_options(&*loaded, subject);
+}
+
+fn check_options(loaded: &dyn Loaded, subject: &Subject) {
+    let good = OpenOptions {
+        ctx_len: 8,
+        slots_max: 1,
+        state_tokens: 8,
+        kv: subject.kv,
+        precision: subject.precision,
+    };
+    let bad = [
+        OpenOptions { ctx_len: 0, ..good },
+        OpenOptions {
+            ctx_len: usize::MAX,
+            ..good
+        },
+        OpenOptions {
+            slots_max: 0,
+            ..good
+        },
+        OpenOptions {
+            slots_max: usize::MAX,
+            ..good
+        },
+        OpenOptions {
+            state_tokens: 0,
+            ..good
+        },
+        OpenOptions {
+            state_tokens: usize::MAX,
+            ..good
+        },
+    ];
+    for options in bad {
+        let opened = loaded.open(options).map(|_| ());
+        assert!(
+            matches!(opened, Err(OpenError::Option { .. })),
+            "{options:?}: {opened:?}"
+        );
+    }
+}
+
+/// Slots take pages from one pool; what one gives back another can have.
+pub fn the_pool_is_shared_and_given_back(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let options = OpenOptions {
+        ctx_len: 600,
+        slots_max: 2,
+        state_tokens: 512,
+        kv: subject.kv,
+        precision: subject.precision,
+    };
+    let mut session = loaded.open(options).expect("the session opens");
+    let prompt = tokens("pool", 400);
+    let expected = logits_of(&mut *session, SLOT, &prompt);
+    let batch = Batch {
+        rows: all_logits(OTHER, &prompt[..1]),
+    };
+    let found = session.submit(&batch, &CancelToken::new());
+    assert_eq!(found, Err(SessionError::StateFull { asked: 1, free: 0 }));
+    let found = session.fork(SLOT, OTHER, 10);
+    assert!(
+        matches!(found, Err(SessionError::StateFull { .. })),
+        "{found:?}"
+    );
+    assert_eq!((session.position(SLOT), session.position(OTHER)), (400, 0));
+    session.reset(SLOT).expect("the slot is there");
+    assert!(
+        logits_of(&mut *session, OTHER, &prompt) == expected,
+        "used pages are as new ones"
+    );
+}
+
+/// The best of a row are its largest logits, ties to the lower id.
+pub fn top_agrees_with_logits(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let prompt = tokens("top", 5);
+    let mut session = open(subject, &*loaded, 1, CTX_LEN);
+    let logits = logits_of(&mut *session, SLOT, &prompt);
+    for k in [1, 7, VOCABULARY] {
+        if !session.offers(Want::Top { k }) {
+            continue;
+        }
+        session.reset(SLOT).expect("the slot is there");
+        let mut rows = all_logits(SLOT, &prompt);
+        rows.iter_mut().for_each(|row| row.want = Want::Top { k });
+        let tops = run(&mut *session, &Batch { rows });
+        for (top, logits) in tops.iter().zip(&logits) {
+            check_top(k, top, logits);
+        }
+    }
+    assert!(!session.offers(Want::Top { k: VOCABULARY + 1 }));
+}
+
+fn check_top(k: usize, top: &RowOutput, logits: &RowOutput) {
+    let (RowOutput::Top { best, lse }, RowOutput::Logits(logits)) = (top, logits) else {
+        panic!("what was asked for");
+    };
+    let mut sorted: Vec<(u32, f32)> = (0..).zip(logits.iter().copied()).collect();
+    sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    assert_eq!(best[..], sorted[..k]);
+    let truth = logits.iter().map(|v| f64::from(*v).exp()).sum::<f64>().ln();
+    assert!((f64::from(*lse) - truth).abs() < 1e-5, "{lse} {truth}");
+}
+
+/// A tapped forward computes what any other does.
+pub fn a_tap_sees_every_node_and_changes_nothing(subject: &Subject) {
+    for bench in models() {
+        let loaded = bench.load(subject);
+        let prompt = tokens("tap", 20);
+        let batch = Batch {
+            rows: all_logits(SLOT, &prompt),
+        };
+        let mut session = open(subject, &*loaded, 1, CTX_LEN);
+        let expected = run(&mut *session, &batch);
+        session.reset(SLOT).expect("the slot is there");
+        let (mut seen, mut rows) = (Seen::default(), Rows::default());
+        let outcome = session.tapped(&batch, &mut seen, &mut rows);
+        assert_eq!(outcome.expect("the forward succeeds"), Outcome::Done);
+        assert!(rows.outputs == expected, "{}", bench.graph.architecture);
+        assert_eq!(session.position(SLOT), prompt.len());
+        for node in bench
+            .graph
+            .nodes
+            .iter()
+            .filter(|node| node.name != "logits")
+        {
+            let values = seen.0.get(&node.name);
+            let values = values.unwrap_or_else(|| panic!("{} was not shown", node.name));
+            assert_eq!(values.len(), prompt.len() * node.width, "{}", node.name);
+        }
+    }
+}
+
+/// At most two forwards are open, and each is collected once.
+pub fn tickets_are_taken_once(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let prompt = tokens("tickets", 3);
+    let mut session = open(subject, &*loaded, 1, CTX_LEN);
+    let expected = logits_of(&mut *session, SLOT, &prompt);
+    session.reset(SLOT).expect("the slot is there");
+    let batch = |i: usize| Batch {
+        rows: all_logits(SLOT, &prompt[i..=i]),
+    };
+    let never = CancelToken::new();
+    let first = session
+        .submit(&batch(0), &never)
+        .expect("the batch is accepted");
+    let second = session
+        .submit(&batch(1), &never)
+        .expect("the batch is accepted");
+    assert_eq!(
+        session.submit(&batch(2), &never),
+        Err(SessionError::BadTicket)
+    );
+    let again = crate::Ticket(first.0);
+    let mut rows = Rows::default();
+    assert_eq!(session.collect(first, &mut rows), Ok(Outcome::Done));
+    assert!(rows.outputs == expected[..1]);
+    assert_eq!(
+        session.collect(again, &mut rows),
+        Err(SessionError::BadTicket)
+    );
+    assert_eq!(session.collect(second, &mut rows), Ok(Outcome::Done));
+    assert!(rows.outputs == expected[1..2]);
+    assert!(
+        run(&mut *session, &batch(2)) == expected[2..],
+        "the slot went on"
+    );
+}
+
+/// A model that computes NaN, or beyond all numbers, gives an error and no logits.
+pub fn what_is_no_number_is_an_error(subject: &Subject) {
+    for bad in [f32::NAN, f32::INFINITY] {
+        let mut bench = one_model();
+        let mut weight = numbers("output_norm", 256);
+        weight[100] = bad;
+        bench.set("output_norm.weight", &[256], quant("F32"), &weight);
+        let loaded = bench.load(subject);
+        let mut session = open(subject, &*loaded, 1, CTX_LEN);
+        let batch = Batch::of_slot(SLOT, &[1, 2, 3], Want::Logits);
+        let mut rows = Rows::default();
+        let ticket = session
+            .submit(&batch, &CancelToken::new())
+            .expect("the batch is accepted");
+        let found = session.collect(ticket, &mut rows);
+        assert!(
+            matches!(found, Err(SessionError::NotFinite { .. })),
+            "{bad}: {found:?}"
+        );
+        assert!(rows.outputs.is_empty());
+        assert_eq!(session.position(SLOT), 0);
+    }
+}
+
+/// Says stop at its nth question.
+struct StopAt(usize);
+
+impl Progress for StopAt {
+    fn report(&mut self, done_bytes: u64, total_bytes: u64) -> Step {
+        assert!(done_bytes <= total_bytes, "{done_bytes} of {total_bytes}");
+        if self.0 == 0 {
+            return Step::Stop;
+        }
+        self.0 -= 1;
+        Step::Go
+    }
+}
+
+/// A stop while loading is an answer, and the next load is whole.
+pub fn a_load_can_be_stopped(subject: &Subject) {
+    let bench = one_model();
+    let mut backend = (subject.backend)();
+    for n in [0, 1, 5] {
+        let loaded = backend
+            .load(bench.model(subject), Part::All, &mut StopAt(n))
+            .map(|_| ());
+        assert!(
+            matches!(loaded, Err(LoadError::Stopped)),
+            "question {n}: {loaded:?}"
+        );
+    }
+    let loaded = backend.load(bench.model(subject), Part::All, &mut Unwatched);
+    let loaded = loaded.expect("the model loads");
+    let mut session = open(subject, &*loaded, 1, CTX_LEN);
+    assert_eq!(logits_of(&mut *session, SLOT, &[1, 2]).len(), 2);
+    // What is wrong with a file is said before anything is made ready.
+    let mut wrong = one_model();
+    let row = numbers("short", 64);
+    wrong.set("blk.0.attn_norm.weight", &[64], quant("F32"), &row);
+    let found = backend
+        .load(wrong.model(subject), Part::All, &mut Unwatched)
+        .map(|_| ());
+    assert!(matches!(found, Err(LoadError::Problems(problems)) if problems.len() == 1));
+}

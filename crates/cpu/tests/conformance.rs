@@ -1,0 +1,77 @@
+//! The suite of every backend, for both paths and every set of instructions of this machine.
+
+use candor_backend::conformance::{Subject, TensorBytes};
+use candor_backend::{Backend, KvType, Precision};
+use candor_cpu::{CpuBackend, CpuConfig, Isa};
+use candor_modelfile::ModelFile;
+use candor_testkit::gguf::{Gguf, Tensor, Value};
+
+fn backend(precision: Precision, isa: Option<Isa>) -> Box<dyn Backend> {
+    // More threads than most test machines have cores, so that tiles change hands.
+    Box::new(CpuBackend::new(CpuConfig {
+        threads: 3,
+        isa,
+        prepare: precision,
+    }))
+}
+
+/// The mapping outlives the file's name.
+fn file(tensors: &[TensorBytes]) -> ModelFile {
+    let tensor = |tensor: &TensorBytes| Tensor {
+        name: tensor.name.clone(),
+        dims: tensor.dims.iter().map(|dim| *dim as u64).collect(),
+        type_id: tensor.quant.id,
+        bytes: tensor.bytes.clone(),
+    };
+    let gguf = Gguf {
+        metadata: vec![("general.architecture".to_owned(), Value::from("llama"))],
+        tensors: tensors.iter().map(tensor).collect(),
+        ..Gguf::default()
+    };
+    let folder = tempfile::tempdir().expect("a folder for the file");
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, gguf.encode().bytes).expect("the file is written");
+    ModelFile::open(&path).expect("the file is a model")
+}
+
+const fn subject(backend: fn() -> Box<dyn Backend>, precision: Precision, kv: KvType) -> Subject {
+    Subject {
+        backend,
+        file,
+        precision,
+        kv,
+    }
+}
+
+candor_backend::conformance!(exact: subject(
+    // Ready for fast sessions, so that a load has something to do that can be stopped.
+    || backend(Precision::Fast, None),
+    Precision::Exact,
+    KvType::F32,
+));
+
+candor_backend::conformance!(fast: subject(
+    || backend(Precision::Fast, None),
+    Precision::Fast,
+    KvType::F16,
+));
+
+candor_backend::conformance!(fast_with_float32_state: subject(
+    || backend(Precision::Fast, None),
+    Precision::Fast,
+    KvType::F32,
+));
+
+candor_backend::conformance!(portable: subject(
+    || backend(Precision::Fast, Some(Isa::Portable)),
+    Precision::Fast,
+    KvType::F16,
+));
+
+#[cfg(target_arch = "x86_64")]
+candor_backend::conformance!(avx2: subject(
+    // A machine without it takes the portable kernels, with a reason.
+    || backend(Precision::Fast, Some(Isa::Avx2)),
+    Precision::Fast,
+    KvType::F16,
+));
