@@ -52,6 +52,8 @@ struct Chat<'a> {
     vocabulary: Vocabulary,
     interrupts: Arc<Interrupts>,
     messages: Vec<Value>,
+    /// Why the template was last not used as it is, so that it is said once.
+    fallback: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
@@ -74,6 +76,7 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
         vocabulary,
         interrupts,
         messages: Vec::new(),
+        fallback: None,
     };
     chat.clear();
     let ended = chat.talk(output);
@@ -131,14 +134,20 @@ impl Chat<'_> {
         let cancel = self.interrupts.renew();
         self.messages
             .push(json!({ "role": "user", "content": text }));
-        let prompt = render(&self.vocabulary, &self.messages, &environment::clock())?;
+        let rendered = render(&self.vocabulary, &self.messages, &environment::clock())?;
+        if let Some(fallback) = &rendered.fallback
+            && self.fallback != rendered.fallback
+        {
+            notice(fallback);
+        }
+        self.fallback = rendered.fallback;
         let options = GenerateOptions {
             sampling: self.args.sampling.sampling(self.args.sampling.seed()),
             max_tokens: self.args.max_tokens,
             stop: self.vocabulary.chat_format().end_strings().to_vec(),
             ends: EndTokens::Heed,
             priority: Priority::Interactive,
-            prompt,
+            prompt: rendered.ids,
         };
         let request = match GenerateRequest::new(&self.model, options, cancel) {
             Ok(request) => request,

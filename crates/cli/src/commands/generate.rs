@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use candor_app::headless::{
     CancelToken, Choice, EndTokens, Ends, FinishReason, GenerateOptions, GenerateRequest,
-    Generation, Priority, Prompt, RenderOptions, Sampling, Setup, Stats, Vocabulary, utc,
+    Generation, Priority, Prompt, RenderOptions, Rendered, Sampling, Setup, Stats, Vocabulary, utc,
 };
 use candor_app::{Clock, headless};
 use serde_json::{Map, Value, json};
@@ -170,30 +170,29 @@ fn asked(args: &Args, vocabulary: &Vocabulary, clock: &Clock) -> Result<Asked, F
         (None, None, Some(path)) => input::messages(path)?,
         (None, None, None) => Vec::new(),
     };
-    let ids = render(vocabulary, &messages, clock)?;
+    let rendered = render(vocabulary, &messages, clock)?;
+    if let Some(fallback) = &rendered.fallback {
+        notice(fallback);
+    }
     Ok(Asked {
-        ids,
+        ids: rendered.ids,
         stop: vocabulary.chat_format().end_strings().to_vec(),
     })
 }
 
-/// A conversation as tokens, with the beginning of the reply.
+/// A conversation as the model reads it, with the beginning of the reply.
 pub(crate) fn render(
     vocabulary: &Vocabulary,
     messages: &[Value],
     clock: &Clock,
-) -> Result<Vec<u32>, Failure> {
+) -> Result<Rendered, Failure> {
     let options = RenderOptions {
         variables: Map::new(),
         template: None,
         generation: Generation::Prompt,
         now: Some(utc((clock.now_ms)())),
     };
-    let rendered = vocabulary.render(messages, &options)?;
-    if let Some(fallback) = rendered.fallback {
-        notice(&fallback);
-    }
-    Ok(rendered.ids)
+    Ok(vocabulary.render(messages, &options)?)
 }
 
 /// Loads the model and writes the reply.

@@ -1,0 +1,170 @@
+//! Commands that compute: replies, logits, measurements, conversations.
+
+use std::ffi::OsString;
+use std::fs;
+
+use candor_testkit::TinyModel;
+use serde_json::json;
+
+use crate::support::{folder, ids, run, run_with_input};
+use crate::{args, tiny};
+
+#[test]
+fn generate_says_what_it_did_and_with_what() {
+    let dir = folder();
+    let model = tiny(dir.path(), &TinyModel::llama());
+    let ran = run(args(
+        "generate",
+        &model,
+        "--prompt Hello --max-tokens 5 --json --threads 2",
+    ));
+    let last = ran.last(0);
+    assert!(
+        ran.stderr.lines().any(|line| line.starts_with("CPU · ")),
+        "{}",
+        ran.stderr
+    );
+    for field in ["prompt_tokens", "cached_tokens", "generated_tokens"] {
+        assert!(last["stats"][field].is_u64(), "{field}");
+    }
+    for field in ["prefill_ms", "decode_ms", "time_to_first_token_ms"] {
+        assert!(last["stats"][field].is_number(), "{field}");
+    }
+    let backend = &last["backend"];
+    assert_eq!(
+        (&backend["requested"], &backend["served"]),
+        (&json!("auto"), &json!("cpu"))
+    );
+    assert_eq!(backend["f2"]["verdict"], "not_needed");
+    assert!(backend["device"].is_string() && backend["reason"].is_string());
+    // The seed that it says gives the same reply again.
+    let again = format!(
+        "--prompt Hello --max-tokens 5 --json --seed {}",
+        last["seed"]
+    );
+    let again = run(args("generate", &model, &again)).last(0);
+    assert_eq!(
+        (&again["ids"], &again["text"]),
+        (&last["ids"], &last["text"])
+    );
+}
+
+#[test]
+fn replies_end_for_the_reason_that_is_said() {
+    let dir = folder();
+    let whole = TinyModel::llama().context(64);
+    let model = tiny(dir.path(), &whole);
+    let finish = |options: &str| run(args("generate", &model, options)).last(0);
+    let greedy = "--ids 1,2,3 --temperature 0 --ignore-eos --json";
+    let long = finish(&format!("{greedy} --max-tokens 500"));
+    assert_eq!(
+        (&long["finish"], &long["stats"]["prompt_tokens"]),
+        (&json!("context"), &json!(3))
+    );
+    let some = finish(&format!("{greedy} --max-tokens 30"));
+    assert_eq!(some["finish"], "length");
+    let wanted = ids(&long["ids"]);
+    assert_eq!(
+        ids(&some["ids"]),
+        wanted[..30],
+        "greedy replies are the same"
+    );
+    // Its own text as a stop string: nothing of it is shown.
+    let text = some["text"].as_str().unwrap();
+    let stop: String = text
+        .chars()
+        .filter(|c| c.is_ascii_alphabetic())
+        .take(1)
+        .collect();
+    let mut stopping = args("generate", &model, &format!("{greedy} --max-tokens 30"));
+    stopping.extend(["--stop".into(), OsString::from(&stop)]);
+    let stopped = run(stopping).last(0);
+    assert_eq!(stopped["finish"], "stop");
+    assert_eq!(stopped["text"].as_str(), text.split(&stop).next());
+}
+
+#[test]
+fn bench_measures_what_it_says() {
+    let dir = folder();
+    let model = tiny(dir.path(), &TinyModel::llama());
+    let options = "-p 8 -p 16 -n 4 --depth 5 --parallel 2 -r 3 --threads 2 --json";
+    let ran = run(args("bench", &model, options));
+    let result = ran.last(0);
+    assert!(ran.stderr.contains("CPU · "), "{}", ran.stderr);
+    let prefill = result["prefill"].as_array().unwrap();
+    let tokens: Vec<_> = prefill.iter().map(|row| row["tokens"].clone()).collect();
+    assert_eq!(tokens, [8, 16]);
+    let row = &result["decode"][0];
+    assert_eq!(
+        (&row["tokens"], &row["depth"], &row["parallel"]),
+        (&4.into(), &5.into(), &2.into())
+    );
+    for row in prefill.iter().chain([row]) {
+        let rate = |which: &str| row["tokens_per_second"][which].as_f64().unwrap();
+        assert!(rate("min") > 0.0 && rate("min") <= rate("median"));
+        assert!(rate("median") <= rate("max"));
+    }
+    for field in [
+        "load_ms",
+        "peak_rss_bytes",
+        "bandwidth_bytes_per_second",
+        "threads",
+    ] {
+        assert!(result[field].as_f64().unwrap() > 0.0, "{field}");
+    }
+    assert_eq!(result["threads"], 2);
+    assert!(result["isa"].is_string() && result["device"].is_string());
+    assert_eq!(result["backend"]["served"], "cpu");
+}
+
+#[test]
+fn logits_files_and_best_lists_agree() {
+    let dir = folder();
+    let model = tiny(dir.path(), &TinyModel::llama());
+    let file = dir.path().join("logits.bin");
+    let mut all = args("logits", &model, "--ids [5,6,7] --last 2 --top 3 --json");
+    let result = run(&all).last(0);
+    all.truncate(2);
+    all.extend(["--ids", "5 6 7", "--json", "--output"].map(OsString::from));
+    all.push(file.clone().into());
+    let described = run(&all).last(0);
+    let columns = described["columns"].as_u64().unwrap() as usize;
+    assert_eq!(described["rows"], 3);
+    let bytes = fs::read(&file).unwrap();
+    assert_eq!(bytes.len(), 3 * columns * 4);
+    let positions = result["positions"].as_array().unwrap();
+    assert_eq!((positions.len(), &positions[0]["position"]), (2, &json!(1)));
+    for best in positions {
+        let row = best["position"].as_u64().unwrap() as usize * columns;
+        for (id, logit) in ids(&best["ids"])
+            .iter()
+            .zip(best["logits"].as_array().unwrap())
+        {
+            let at = (row + *id as usize) * 4;
+            let written = f32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+            assert_eq!(logit.as_f64().unwrap() as f32, written);
+        }
+    }
+}
+
+#[test]
+fn a_conversation_is_held_on_the_terminal() {
+    let dir = folder();
+    let model = tiny(dir.path(), &TinyModel::llama().context(512));
+    let options = args("chat", &model, "--max-tokens 8 --seed 1");
+    for (input, replies) in [
+        ("Hello\nAgain\n/exit\n", 2),
+        ("Hello\n/clear\n\n", 1),
+        ("", 0),
+    ] {
+        let ran = run_with_input(&options, input.as_bytes());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("CPU · "), "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr.matches("tokens/s").count(),
+            replies,
+            "{input:?} {}",
+            ran.stderr
+        );
+    }
+}
