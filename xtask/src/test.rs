@@ -161,7 +161,9 @@ pub(crate) fn whole_window(words: &[&str]) -> Result<command::Run> {
     Ok(run
         .with("CANDOR_APP", app)
         .with("CANDOR_TEST_MODELS", project::models())
-        .with("NO_AT_BRIDGE", "1"))
+        .with("NO_AT_BRIDGE", "1")
+        // A test says what it waited for; where it stood in the harness tells nobody anything.
+        .with("RUST_LIB_BACKTRACE", "0"))
 }
 
 /// Plain `cargo test`, with what passing tests print: that is where NOT RUN stands.

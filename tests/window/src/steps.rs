@@ -79,15 +79,18 @@ impl Window {
     ///
     /// # Errors
     /// If it was refused, or takes too long.
-    pub fn wait_for_model(&self, name: &str) -> Result<Banner> {
-        eventually(&format!("{name} is loaded"), LOAD_LIMIT, || {
+    pub fn wait_for_model(&self, file: &str) -> Result<Banner> {
+        // The button leaves the ending out.
+        let name = file.trim_end_matches(".gguf");
+        let mut seen = String::new();
+        let waited = eventually("the banner and the button", LOAD_LIMIT, || {
             let banner = self.banner()?;
-            if banner.kind == "refused" {
-                bail!("{name} was refused: {}", banner.reason);
-            }
             let shown = self.text("[data-testid=model-button]")?.unwrap_or_default();
+            seen = format!("{banner:?}, {shown:?}");
+            ensure!(banner.kind != "refused", "it was refused");
             Ok((banner.kind == "cpu" && shown.contains(name)).then_some(banner))
-        })
+        });
+        waited.with_context(|| format!("{file} is not loaded: {seen}"))
     }
 
     /// The banner, as it stands.

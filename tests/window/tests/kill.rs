@@ -16,7 +16,7 @@ const MAY_BE_LOST: Duration = Duration::from_secs(1);
 
 /// The question of the given round, so that each is told from the others.
 fn question(round: usize) -> String {
-    format!("Round {round}. Count from 1 to 500. Write one number on each line.")
+    format!("Write a long story about ship number {round} and its crew, in many chapters.")
 }
 
 #[test]
