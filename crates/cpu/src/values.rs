@@ -70,3 +70,57 @@ fn last_uses(graph: &Graph, plan: &Plan) -> Vec<usize> {
     }
     last
 }
+
+#[cfg(test)]
+mod tests {
+    use candor_arch::{Architecture, GraphBuilder, HParams, fuse, models};
+
+    use super::*;
+    use crate::forward::PATTERNS;
+
+    /// No value lies where another one is still needed.
+    fn check(architecture: &Architecture, patterns: &[candor_arch::Pattern]) {
+        let hparams = HParams {
+            n_layers: 3,
+            width: 8,
+            n_heads: 2,
+            n_kv_heads: 1,
+            head_dim: 4,
+            n_rot: 4,
+            ffn_width: 16,
+            vocabulary: 10,
+            context_length: 16,
+            norm_eps: 1e-5,
+            rope_base: 10_000.0,
+            attention_scale: 0.5,
+        };
+        let mut builder = GraphBuilder::new(&|_| true);
+        (architecture.build)(&hparams, &mut builder);
+        let graph = builder.finish(architecture.names[0], hparams);
+        let plan = fuse(&graph, patterns);
+        let values = Values::new(&graph, &plan);
+        let last = last_uses(&graph, &plan);
+        let mut first = vec![0; graph.nodes.len()];
+        for (step_idx, step) in plan.steps.iter().enumerate() {
+            step.nodes.iter().for_each(|node| first[node.0] = step_idx);
+        }
+        for a in 0..graph.nodes.len() {
+            for b in 0..a {
+                let apart = last[b] < first[a] || last[a] < first[b];
+                assert!(apart || values.place[a] != values.place[b], "{a} and {b}");
+            }
+        }
+        assert!(
+            values.buffers.len() < graph.nodes.len() / 2,
+            "buffers are used again"
+        );
+    }
+
+    #[test]
+    fn values_that_are_needed_together_lie_apart() {
+        for architecture in models::ALL {
+            check(architecture, &[]);
+            check(architecture, PATTERNS);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use candor_quant::QuantType;
 
 use crate::backend::multiplied;
 use crate::simd::{Arena, InputKind, Packed};
-use crate::threads::Pool;
+use crate::threads::{Pool, cores};
 
 /// A matrix in the form of one of the paths.
 #[derive(Clone, Copy)]
@@ -143,7 +143,7 @@ impl PackedWeights {
         let sizes = wanted
             .iter()
             .filter_map(|id| packed_bytes(&weights.stored(*id)));
-        let mut arena = Arena::new(sizes.sum()).ok_or(out_of_memory(total))?;
+        let mut arena = room(sizes.sum())?;
         let mut done = 0;
         report(progress, done, total)?;
         for id in wanted {
@@ -186,11 +186,18 @@ fn packed_bytes(stored: &Stored<'_>) -> Option<usize> {
     Packed::bytes_for(stored.quant, stored.rows, stored.cols)
 }
 
-fn out_of_memory(needed_bytes: u64) -> LoadError {
-    LoadError::OutOfMemory {
+/// Memory for all of them, if there is so much that nobody else is pushed out.
+fn room(needed: usize) -> Result<Arena, LoadError> {
+    let needed_bytes = needed as u64;
+    let available_bytes = cores::available_memory().unwrap_or(u64::MAX);
+    let too_large = LoadError::OutOfMemory {
         needed_bytes,
-        available_bytes: 0,
+        available_bytes,
+    };
+    if needed_bytes > available_bytes {
+        return Err(too_large);
     }
+    Arena::new(needed).ok_or(too_large)
 }
 
 /// Repacks one matrix; `report` hears how many of its rows are done.
@@ -200,8 +207,8 @@ fn pack(
     pool: &Pool,
     report: &mut dyn FnMut(usize) -> Result<(), LoadError>,
 ) -> Result<Packed, LoadError> {
-    let mut packed = Packed::new_in(arena, stored.quant, stored.rows, stored.cols)
-        .ok_or_else(|| out_of_memory(packed_bytes(stored).unwrap_or(0) as u64))?;
+    let packed = Packed::new_in(arena, stored.quant, stored.rows, stored.cols);
+    let mut packed = packed.expect("the arena has room for every type that has this form");
     let mut parts: Vec<_> = packed.parts(PART_GROUPS).map(Some).collect();
     let mut scratch = vec![(); pool.threads()];
     let never = candor_backend::CancelToken::new();

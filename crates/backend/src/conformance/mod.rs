@@ -1,8 +1,8 @@
 //! The suite that every backend has to pass.
 //!
 //! A backend's tests call [`conformance!`](crate::conformance!) once for each way in which it
-//! computes. [`sessions`] holds whole sessions to the contract; the other files hold one operation
-//! each against [`reference`], plain float64 arithmetic, within the tolerance that stands there.
+//! computes. [`sessions`] and [`state`] hold whole sessions to the contract; the other files hold one
+//! operation each against [`reference`], plain float64 arithmetic, within the tolerance that stands there.
 //!
 //! The suite writes no files itself: the [`Subject`] turns tensors into a [`ModelFile`].
 
@@ -15,6 +15,7 @@ pub mod reference;
 pub mod rms_norm;
 pub mod rope;
 pub mod sessions;
+pub mod state;
 
 mod bench;
 
@@ -73,10 +74,10 @@ macro_rules! conformance {
                 sessions: chunks_of_any_size_give_the_same_bits,
                 sessions: slots_do_not_touch_each_other,
                 sessions: a_cancelled_forward_changes_nothing,
-                sessions: a_cut_state_is_as_one_that_never_was_longer,
-                sessions: a_fork_goes_its_own_way,
-                sessions: what_does_not_fit_is_refused_and_changes_nothing,
-                sessions: the_pool_is_shared_and_given_back,
+                state: a_cut_state_is_as_one_that_never_was_longer,
+                state: a_fork_goes_its_own_way,
+                state: what_does_not_fit_is_refused_and_changes_nothing,
+                state: the_pool_is_shared_and_given_back,
                 sessions: top_agrees_with_logits,
                 sessions: a_tap_sees_every_node_and_changes_nothing,
                 sessions: tickets_are_taken_once,

@@ -1,0 +1,212 @@
+//! The state of sessions: cutting it, copying it, and what happens when it is full.
+
+use super::Subject;
+use super::bench::{SLOT, VOCABULARY, open, tokens};
+use super::sessions::{CTX_LEN, OTHER, PROMPT, all_logits, logits_of, one_model};
+use crate::{Batch, CancelToken, Loaded, OpenError, OpenOptions, Session, SessionError, SlotId};
+
+/// After a seek, a session goes on as one that never was longer.
+pub fn a_cut_state_is_as_one_that_never_was_longer(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let (prompt, other) = (tokens("cut", PROMPT), tokens("after the cut", 20));
+    for cut in [0, 1, 255, 256, 257, 529, 530] {
+        let mut session = open(subject, &*loaded, 1, CTX_LEN);
+        logits_of(&mut *session, SLOT, &prompt[..300]);
+        session.checkpoint(SLOT).expect("the slot is there");
+        logits_of(&mut *session, SLOT, &prompt[300..]);
+        let reached = session.seek(SLOT, cut).expect("the slot is there");
+        assert!(reached <= cut, "never past what was asked for");
+        assert_eq!(session.position(SLOT), reached);
+        logits_of_if_any(&mut *session, &prompt[reached..cut]);
+        let found = logits_of(&mut *session, SLOT, &other);
+
+        let mut fresh = open(subject, &*loaded, 1, CTX_LEN);
+        logits_of_if_any(&mut *fresh, &prompt[..cut]);
+        assert!(
+            found == logits_of(&mut *fresh, SLOT, &other),
+            "cut at {cut}"
+        );
+    }
+    let mut session = open(subject, &*loaded, 1, CTX_LEN);
+    logits_of(&mut *session, SLOT, &prompt[..10]);
+    assert_eq!(
+        session.seek(SLOT, 99).expect("the slot is there"),
+        10,
+        "nothing is made up"
+    );
+    session.reset(SLOT).expect("the slot is there");
+    assert_eq!(session.position(SLOT), 0);
+}
+
+fn logits_of_if_any(session: &mut dyn Session, tokens: &[u32]) {
+    if !tokens.is_empty() {
+        logits_of(session, SLOT, tokens);
+    }
+}
+
+/// A copy goes on as its source would, and neither changes the other.
+pub fn a_fork_goes_its_own_way(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let (prompt, one, two) = (tokens("fork", 300), tokens("one", 9), tokens("two", 9));
+    let mut session = open(subject, &*loaded, 2, CTX_LEN);
+    logits_of(&mut *session, OTHER, &two);
+    logits_of(&mut *session, SLOT, &prompt);
+    let len = 270;
+    let reached = session
+        .fork(SLOT, OTHER, len)
+        .expect("both slots are there");
+    assert!(reached <= len);
+    assert_eq!(
+        (session.position(SLOT), session.position(OTHER)),
+        (300, reached)
+    );
+    let mut found_one = Vec::new();
+    if reached < len {
+        logits_of(&mut *session, OTHER, &prompt[reached..len]);
+    }
+    found_one.extend(logits_of(&mut *session, OTHER, &one));
+    let found_two = logits_of(&mut *session, SLOT, &two);
+
+    let mut fresh = open(subject, &*loaded, 1, CTX_LEN);
+    logits_of(&mut *fresh, SLOT, &prompt[..len]);
+    assert!(found_one == logits_of(&mut *fresh, SLOT, &one), "the copy");
+    fresh.reset(SLOT).expect("the slot is there");
+    logits_of(&mut *fresh, SLOT, &prompt);
+    assert!(
+        found_two == logits_of(&mut *fresh, SLOT, &two),
+        "the source"
+    );
+}
+
+/// Every refusal is the stated one, and leaves the slot where it was.
+pub fn what_does_not_fit_is_refused_and_changes_nothing(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let mut session = open(subject, &*loaded, 2, 20);
+    assert_eq!((session.slots(), session.ctx_len()), (2, 20));
+    assert_eq!(session.vocabulary(), VOCABULARY);
+    logits_of(&mut *session, SLOT, &tokens("fits", 15));
+    let slot = SlotId(2);
+    let too_large = VOCABULARY as u32;
+    let cases = [
+        (Vec::new(), SessionError::EmptyBatch),
+        (
+            all_logits(slot, &[1]),
+            SessionError::UnknownSlot { slot, slots: 2 },
+        ),
+        (
+            all_logits(SLOT, &[1, too_large]),
+            SessionError::UnknownToken {
+                token: too_large,
+                vocabulary: VOCABULARY,
+            },
+        ),
+        (
+            all_logits(SLOT, &[1; 6]),
+            SessionError::ContextFull {
+                slot: SLOT,
+                position: 15,
+                ctx_len: 20,
+                asked: 6,
+            },
+        ),
+    ];
+    for (rows, expected) in cases {
+        let found = session.submit(&Batch { rows }, &CancelToken::new());
+        assert_eq!(found, Err(expected));
+        assert_eq!((session.position(SLOT), session.position(OTHER)), (15, 0));
+    }
+    assert_eq!(
+        session.seek(slot, 0),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    assert_eq!(
+        session.reset(slot),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    assert_eq!(
+        session.checkpoint(slot),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    assert_eq!(
+        session.fork(SLOT, slot, 1),
+        Err(SessionError::UnknownSlot { slot, slots: 2 })
+    );
+    logits_of(&mut *session, SLOT, &[1; 5]);
+    assert_eq!(session.position(SLOT), 20, "to the last token");
+    check_options(&*loaded, subject);
+}
+
+fn check_options(loaded: &dyn Loaded, subject: &Subject) {
+    let good = OpenOptions {
+        ctx_len: 8,
+        slots_max: 1,
+        state_tokens: 8,
+        kv: subject.kv,
+        precision: subject.precision,
+    };
+    let bad = [
+        OpenOptions { ctx_len: 0, ..good },
+        OpenOptions {
+            ctx_len: usize::MAX,
+            ..good
+        },
+        OpenOptions {
+            slots_max: 0,
+            ..good
+        },
+        OpenOptions {
+            slots_max: usize::MAX,
+            ..good
+        },
+        OpenOptions {
+            state_tokens: 0,
+            ..good
+        },
+        OpenOptions {
+            state_tokens: usize::MAX,
+            ..good
+        },
+    ];
+    for options in bad {
+        let opened = loaded.open(options).map(|_| ());
+        assert!(
+            matches!(opened, Err(OpenError::Option { .. })),
+            "{options:?}: {opened:?}"
+        );
+    }
+}
+
+/// Slots take pages from one pool; what one gives back another can have.
+pub fn the_pool_is_shared_and_given_back(subject: &Subject) {
+    let bench = one_model();
+    let loaded = bench.load(subject);
+    let options = OpenOptions {
+        ctx_len: 600,
+        slots_max: 2,
+        state_tokens: 512,
+        kv: subject.kv,
+        precision: subject.precision,
+    };
+    let mut session = loaded.open(options).expect("the session opens");
+    let prompt = tokens("pool", 400);
+    let expected = logits_of(&mut *session, SLOT, &prompt);
+    let batch = Batch {
+        rows: all_logits(OTHER, &prompt[..1]),
+    };
+    let found = session.submit(&batch, &CancelToken::new());
+    assert_eq!(found, Err(SessionError::StateFull { asked: 1, free: 0 }));
+    let found = session.fork(SLOT, OTHER, 10);
+    assert!(
+        matches!(found, Err(SessionError::StateFull { .. })),
+        "{found:?}"
+    );
+    assert_eq!((session.position(SLOT), session.position(OTHER)), (400, 0));
+    session.reset(SLOT).expect("the slot is there");
+    assert!(
+        logits_of(&mut *session, OTHER, &prompt) == expected,
+        "used pages are as new ones"
+    );
+}
