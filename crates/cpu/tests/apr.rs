@@ -81,14 +81,14 @@ files! {
     a01_f32: "a01-llama-f32-import-none", 0.01;
     a02_f16_with_a_tied_output_under_another_name: "a02-llama-f16-spm-import-none", 0.01;
     a03_bf16_with_rope_factors: "a03-llama-bf16-ropefreqs-import-none", 0.01;
-    a04_q4_k_under_hugging_face_names: "a04-qwen2-q4_k_m-import-none", 9.0;
-    a05_padded_rows_and_a_made_up_output: "a05-llama-q8_0-import-q4k", 9.0;
-    a06_one_scale_for_a_tensor: "a06-qwen2-q5_0-import-int8", 9.0;
-    a07_nibbles_in_another_order: "a07-llama-q4_1-import-int4", 9.0;
+    a04_q4_k_under_hugging_face_names: "a04-qwen2-q4_k_m-import-none", 0.088;
+    a05_padded_rows_and_a_made_up_output: "a05-llama-q8_0-import-q4k", 0.01;
+    a06_one_scale_for_a_tensor: "a06-qwen2-q5_0-import-int8", 0.01;
+    a07_nibbles_in_another_order: "a07-llama-q4_1-import-int4", 0.095;
     a08_f16_norms_and_biases: "a08-qwen2-q5_0-import-fp16", 0.01;
-    a10_shapes_turned_round: "a10-qwen2-q4_k_m-convert-q4k", 9.0;
+    a10_shapes_turned_round: "a10-qwen2-q4_k_m-convert-q4k", 0.088;
     a13_gguf_rows_under_hugging_face_names: "a13-llama-f32-convert-none", 0.01;
-    a14_codes_that_collide: "a14-qwen2-q5_0-preserve", 9.0;
+    a14_codes_that_collide: "a14-qwen2-q5_0-preserve", 0.085;
     a17_hugging_face_rows: "a17-llama-f32-safetensors-import-none", 0.01;
     a18_hugging_face_rows_in_f16: "a18-llama-f16-safetensors-import-none", 0.01;
 }

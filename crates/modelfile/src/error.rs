@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::apr::JsonError;
 use crate::metadata::MetadataError;
 use crate::shown::{Shown, size, sizes};
 use crate::sniff::LooksLike;
@@ -154,12 +155,101 @@ impl Needed {
     }
 }
 
+/// Why an APR file is not used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AprError {
+    /// Another version of the format.
+    #[error("this is an APR file of version {found}; version 2 is read")]
+    Version {
+        /// The version in the file.
+        found: u8,
+    },
+    /// The content is packed.
+    #[error("this APR file is compressed, which is not read")]
+    Compressed,
+    /// The content is encrypted.
+    #[error("this APR file is encrypted")]
+    Encrypted,
+    /// Matrices are stored column after column.
+    #[error("the matrices of this APR file are stored by columns, which is not read")]
+    ColumnMajor,
+    /// The header was changed after it was written.
+    #[error("the file is damaged: its header does not have the checksum that it states")]
+    HeaderChecksum,
+    /// Parts of the file overlap or are in a wrong order.
+    #[error("the file is damaged: the parts that its header states do not fit together")]
+    Sections,
+    /// The metadata cannot be read.
+    #[error("the file is damaged: {0}")]
+    Json(#[from] JsonError),
+    /// A code and a size that belong to no type.
+    #[error(
+        "the tensor `{}` has {size} bytes for {elems} values, which fits no storage type \
+         with the code {code} that the file states", Shown(.tensor)
+    )]
+    Storage {
+        /// The tensor.
+        tensor: String,
+        /// The code in the file.
+        code: u8,
+        /// Its bytes.
+        size: u64,
+        /// Its values.
+        elems: usize,
+    },
+    /// A family whose parameters these files do not state.
+    #[error(
+        "it is a model of the family {}, of which APR files do not state all that is needed",
+        Shown(.name)
+    )]
+    Family {
+        /// The family in the file.
+        name: String,
+    },
+    /// Something that nothing else in the file tells.
+    #[error("the file does not state its {what}, and nothing else in it tells")]
+    Missing {
+        /// The entry.
+        what: &'static str,
+    },
+    /// A number that the tensors contradict.
+    #[error("the file says that its {what} is {stated}, which does not fit its tensors")]
+    Shapes {
+        /// The entry.
+        what: &'static str,
+        /// The number in the file.
+        stated: usize,
+    },
+    /// A file that claims to be a qwen2.
+    #[error(
+        "the file says that it is a qwen2, but a qwen2 has biases on Q, K and V and this file \
+         has none; what else it says cannot be trusted either"
+    )]
+    NotQwen2,
+    /// Numbers that a converter made up.
+    #[error(
+        "the converter that made this file wrote head counts and other numbers into it without \
+         knowing them, and nothing in the file tells the true ones"
+    )]
+    Stamped,
+    /// Experts that are not stacked.
+    #[error("its experts are in tensors of their own, which is not read")]
+    LooseExperts,
+    /// Rows of Q or K that would have to be reordered and cannot be.
+    #[error("the rows of the tensor `{}` are in an order that is not read", Shown(.tensor))]
+    Halves {
+        /// The tensor.
+        tensor: String,
+    },
+}
+
 /// Why bytes are not the description of a model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ParseError {
     /// They are something else.
-    #[error("this is not a GGUF model file: {looks_like}")]
+    #[error("this is not a GGUF or APR model file: {looks_like}")]
     NotAModel {
         /// What they seem to be.
         looks_like: LooksLike,
@@ -202,6 +292,9 @@ pub enum ParseError {
         /// How many there are.
         parts: u64,
     },
+    /// An APR file that is not used.
+    #[error(transparent)]
+    Apr(#[from] AprError),
     /// A metadata entry is missing, or not what it has to be.
     #[error("its description is not usable: {0}")]
     Metadata(#[from] MetadataError),
@@ -325,6 +418,10 @@ impl ParseError {
         match self {
             Self::NotAModel { looks_like } => Some(looks_like.advice()),
             Self::Truncated { .. } => Some("download the file again"),
+            Self::Apr(AprError::HeaderChecksum | AprError::Json(_) | AprError::Sections) => {
+                Some("download the file again")
+            }
+            Self::Apr(_) => Some("get the model as a GGUF file"),
             Self::BigEndian | Self::UnsupportedVersion { found: 0..=1 } => {
                 Some("get a newly converted GGUF file of the model")
             }
@@ -337,6 +434,12 @@ impl ParseError {
                 Some("the file is not what its maker meant; download it again, or get another one")
             }
         }
+    }
+}
+
+impl From<JsonError> for ParseError {
+    fn from(error: JsonError) -> Self {
+        Self::Apr(AprError::Json(error))
     }
 }
 

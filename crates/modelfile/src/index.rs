@@ -1,12 +1,14 @@
 //! What every format is read into.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use candor_quant::QuantType;
 
 use crate::error::ParseError;
 use crate::metadata::Metadata;
+use crate::shown::{Shown, size};
 use crate::tokenizer_spec::TokenizerSpec;
 
 /// A model file format.
@@ -15,6 +17,8 @@ use crate::tokenizer_spec::TokenizerSpec;
 pub enum Format {
     /// GGUF, the format of ggml.
     Gguf,
+    /// APR, the format of aprender.
+    Apr,
 }
 
 impl Format {
@@ -22,6 +26,76 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Self::Gguf => "gguf",
+            Self::Apr => "apr",
+        }
+    }
+}
+
+/// Something doubtful or costly about a file that can be used all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// The file states another rotation than its rows are made for.
+    RopeType {
+        /// What it states.
+        stated: u64,
+    },
+    /// The file states another family than its tensors are of.
+    Family {
+        /// What it states.
+        stated: String,
+        /// What its tensors are of.
+        read_as: &'static str,
+    },
+    /// The trained context length is not in the file.
+    Context {
+        /// What is taken for it.
+        assumed: u64,
+    },
+    /// Tensors that take more memory than they have bytes in the file.
+    Unpacked {
+        /// How many.
+        tensors: usize,
+        /// The memory.
+        bytes: u64,
+    },
+    /// The rule that splits text is not in the file, so text cannot be read.
+    NoSplitRule,
+    /// The scores of a SentencePiece vocabulary are not in the file.
+    NoScores,
+    /// There is no vocabulary, neither in the file nor beside it.
+    NoTokenizer,
+    /// The vocabulary beside the file is not of a kind that is read.
+    SidecarUnusable,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RopeType { stated } => {
+                write!(f, "the file's rope_type {stated} is wrong for its tensors and is ignored")
+            }
+            Self::Family { stated, read_as } => {
+                let stated = Shown(stated);
+                write!(f, "the file says {stated}, but its tensors are those of {read_as}")
+            }
+            Self::Context { assumed } => {
+                write!(f, "the trained context length is not in the file; {assumed} is assumed")
+            }
+            Self::Unpacked { tensors, bytes } => {
+                let bytes = size(*bytes);
+                write!(f, "{tensors} tensors are laid out anew, which takes {bytes} of memory")
+            }
+            Self::NoSplitRule => f.write_str(
+                "the file does not name the rule that splits text into words, so it cannot read text",
+            ),
+            Self::NoScores => f.write_str(
+                "the scores of the vocabulary are not in the file; the order of its tokens is used",
+            ),
+            Self::NoTokenizer => f.write_str("there is no vocabulary, so text cannot be read"),
+            Self::SidecarUnusable => {
+                f.write_str("the tokenizer.json beside the file is not of a kind that is read")
+            }
         }
     }
 }
@@ -88,6 +162,11 @@ pub struct Index {
     pub chat_template: Option<String>,
     /// Bytes of the file, or of all parts of a split model.
     pub file_bytes: u64,
+    /// Bytes of memory for tensors that have to be laid out anew; they are taken when these
+    /// tensors are first used, and their places stand behind those of the file.
+    pub unpacked_bytes: u64,
+    /// What a person should know about this file before trusting it.
+    pub notes: Vec<Note>,
     by_name: HashMap<String, usize>,
 }
 
@@ -118,6 +197,8 @@ impl Index {
             tensors,
             tokenizer: None,
             chat_template: None,
+            unpacked_bytes: 0,
+            notes: Vec::new(),
             by_name,
         })
     }

@@ -13,6 +13,7 @@
 //! Start with [`ModelFile`], then the pure reader [`gguf::parse`].
 #![deny(unsafe_code)] // The one exception is `map.rs`.
 
+pub mod apr;
 mod error;
 pub mod gguf;
 mod index;
@@ -24,11 +25,12 @@ mod segments;
 mod shown;
 mod sniff;
 mod tokenizer_spec;
+mod unpack;
 
 use std::path::{Path, PathBuf};
 
-pub use error::{Needed, OpenError, ParseError, Refusal};
-pub use index::{Format, Index, Layout, TensorInfo};
+pub use error::{AprError, Needed, OpenError, ParseError, Refusal};
+pub use index::{Format, Index, Layout, Note, TensorInfo};
 pub use metadata::{Metadata, MetadataError, Value, ValueKind};
 pub use sniff::LooksLike;
 pub use tokenizer_spec::{TokenType, TokenizerSpec};
@@ -125,11 +127,18 @@ struct FormatEntry {
 }
 
 /// All formats that this version reads.
-const FORMATS: &[FormatEntry] = &[FormatEntry {
-    magic: gguf::MAGIC,
-    header_bytes: gguf::HEADER_BYTES,
-    open: gguf::open,
-}];
+const FORMATS: &[FormatEntry] = &[
+    FormatEntry {
+        magic: gguf::MAGIC,
+        header_bytes: gguf::HEADER_BYTES,
+        open: gguf::open,
+    },
+    FormatEntry {
+        magic: apr::MAGIC,
+        header_bytes: apr::HEADER_BYTES,
+        open: apr::open,
+    },
+];
 
 /// The format of a file, by how it begins.
 fn format_of(bytes: &[u8], file_len: u64) -> Result<&'static FormatEntry, ParseError> {

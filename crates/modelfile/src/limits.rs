@@ -4,6 +4,8 @@
 //! 260,000 tokens, the largest models a few thousand tensors), so that a file which
 //! passes one is damaged or hostile.
 
+use crate::error::ParseError;
+
 /// Metadata entries. Real files have 20 to 80.
 pub const METADATA_ENTRIES_MAX: u64 = 1 << 16;
 
@@ -39,3 +41,11 @@ pub const ALIGNMENT_MAX: u64 = 1 << 20;
 /// Parts of a split model, each of which stays open. Real ones have up to some 150; systems
 /// allow a process about 1,000 open files.
 pub const SPLIT_PARTS_MAX: u64 = 512;
+
+/// Refuses a number beyond its limit.
+pub(crate) fn check(what: &'static str, found: u64, limit: u64) -> Result<(), ParseError> {
+    if found > limit {
+        return Err(ParseError::LimitExceeded { what, found, limit });
+    }
+    Ok(())
+}

@@ -166,6 +166,14 @@ impl Metadata {
         Ok(())
     }
 
+    /// Adds an entry, or gives one another value.
+    pub(crate) fn set(&mut self, key: String, value: Value) {
+        match self.by_key.get(&key) {
+            Some(at) => self.entries[*at].1 = value,
+            None => drop(self.insert(key, value)),
+        }
+    }
+
     /// All entries, in file order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
         self.entries

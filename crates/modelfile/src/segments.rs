@@ -1,56 +1,50 @@
-//! The bytes of a model: mapped files, and memory of our own, as one row of bytes.
+//! The bytes of a model: mapped files, and tensors laid out anew, as one row of bytes.
 //!
 //! A place in a model is counted from the start of its first file, through all its files one
-//! after the other; what had to be unpacked at load stands behind them. So a place is one
-//! range, whatever it lies in.
+//! after the other; what has to be unpacked stands behind them. So a place is one range,
+//! whatever it lies in.
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use crate::error::{OpenError, Refusal};
 use crate::map::Map;
+use crate::unpack::Unpack;
 
 /// All bytes of a model.
 #[derive(Debug, Default)]
 pub(crate) struct Segments {
     /// Each with its start, in order.
     all: Vec<(u64, Segment)>,
+    end: u64,
 }
 
 #[derive(Debug)]
 enum Segment {
     File(PathBuf, Map),
-    Memory(Vec<u8>),
-}
-
-impl Segment {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::File(_, map) => map.bytes(),
-            Self::Memory(bytes) => bytes,
-        }
-    }
+    /// Made when it is first asked for, so that to look at a model costs nothing.
+    Unpacked(Unpack, OnceLock<Vec<u8>>),
 }
 
 impl Segments {
     /// Where the next segment begins.
     pub(crate) fn end(&self) -> u64 {
-        let last = self.all.last();
-        last.map_or(0, |(start, segment)| start + segment.bytes().len() as u64)
+        self.end
     }
 
     /// Adds a file at the end.
     pub(crate) fn push_file(&mut self, path: PathBuf, map: Map) {
-        self.all.push((self.end(), Segment::File(path, map)));
+        let len = map.len();
+        self.all.push((self.end, Segment::File(path, map)));
+        self.end += len;
     }
 
-    #[expect(dead_code, reason = "for what is unpacked at load")]
-    /// Adds bytes at the end, and says where they are.
-    pub(crate) fn push_memory(&mut self, bytes: Vec<u8>) -> Range<u64> {
-        let start = self.end();
-        let end = start + bytes.len() as u64;
-        self.all.push((start, Segment::Memory(bytes)));
-        start..end
+    /// Adds a tensor that will take so many bytes.
+    pub(crate) fn push_unpacked(&mut self, unpack: Unpack, size: u64) {
+        self.all
+            .push((self.end, Segment::Unpacked(unpack, OnceLock::new())));
+        self.end += size;
     }
 
     /// The bytes of a place, which lies in one segment.
@@ -59,7 +53,14 @@ impl Segments {
     /// If it does not.
     pub(crate) fn bytes(&self, range: &Range<u64>) -> &[u8] {
         let (segment, range) = self.place(range);
-        &segment.bytes()[range]
+        match segment {
+            Segment::File(_, map) => &map.bytes()[range],
+            Segment::Unpacked(unpack, made) => {
+                let made = made.get_or_init(|| unpack.run(self.bytes(&unpack.source)));
+                self.release(&unpack.source);
+                &made[range]
+            }
+        }
     }
 
     /// Lets go of the pages of a place in memory, if they can be read again.

@@ -48,7 +48,7 @@ pub enum LooksLike {
 impl fmt::Display for LooksLike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
-            Self::Apr => "it is an APR file, and APR files are not read by this version",
+            Self::Apr => "it begins like an APR file, but of no version that is known",
             Self::SafeTensors => "it is a safetensors model",
             Self::PyTorch => "it is a PyTorch checkpoint",
             Self::OldGgml => "it is a model in a GGML format from before GGUF",

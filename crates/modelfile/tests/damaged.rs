@@ -36,21 +36,21 @@ fn damaged_files_are_refused_by_name_and_with_both_sizes() {
         ),
         (
             Damage::HtmlPage,
-            "not a GGUF model file: it is a web page (HTML)",
+            "not a GGUF or APR model file: it is a web page (HTML)",
         ),
         (
             Damage::ZipArchive,
-            "not a GGUF model file: it is a ZIP archive",
+            "not a GGUF or APR model file: it is a ZIP archive",
         ),
         (
             Damage::PngPicture,
-            "not a GGUF model file: it is a PNG picture",
+            "not a GGUF or APR model file: it is a PNG picture",
         ),
+        (Damage::AprTruncated, "it has 12 bytes of at least 64 bytes"),
         (
-            Damage::AprTruncated,
-            "APR files are not read by this version",
+            Damage::AprForeign,
+            "not a GGUF or APR model file: it is a text",
         ),
-        (Damage::AprForeign, "not a GGUF model file: it is a text"),
         (Damage::Directory, "this is a folder, not a model file"),
     ];
     assert_eq!(cases.map(|(damage, _)| damage), Damage::ALL);

@@ -2,7 +2,7 @@
 //!
 //! [`TinyModel`] writes valid GGUF files with seeded weights, so that no test needs
 //! a download or a large file in the repository; [`damage`] spoils them the way
-//! they are spoiled in the wild.
+//! they are spoiled in the wild, and [`apr`] writes them as APR files.
 //!
 //! This crate is for tests only: nothing that ships depends on it, and it does not
 //! use the model file reader, so that the two can disagree. The `scripted` backend
@@ -12,6 +12,7 @@
 //! Start with [`TinyModel`].
 #![forbid(unsafe_code)]
 
+pub mod apr;
 pub mod damage;
 pub mod gguf;
 mod model;

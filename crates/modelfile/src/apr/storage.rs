@@ -1,0 +1,76 @@
+//! What the bytes of a tensor are: the code and the size decide together, since writers use one
+//! code for different types.
+
+use candor_quant::QuantType;
+
+use crate::error::AprError;
+use crate::unpack::{APR_Q4_BYTES, APR_Q4_ELEMS, How};
+
+use super::entries::Entry;
+
+/// What the bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// Rows of whole blocks of a type.
+    Rows(&'static QuantType),
+    /// Something to be laid out anew.
+    Unpack(How),
+    /// A shape without bytes.
+    Nothing,
+}
+
+/// Names of ggml's types by the code that a tensor of them may have.
+fn ggml_type(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0 => "F32",
+        1 => "F16",
+        2 => "Q4_0",
+        3 => "Q4_1",
+        6 => "Q5_0",
+        7 => "Q5_1",
+        8 => "Q8_0",
+        12 => "Q4_K",
+        13 => "Q5_K",
+        14 => "Q6_K",
+        30 => "BF16",
+        _ => return None,
+    })
+}
+
+/// The storage of a tensor with rows of `cols` values.
+pub(super) fn of(entry: &Entry, cols: usize) -> Result<Storage, AprError> {
+    let (elems, size) = (entry.elems(), entry.size);
+    let rows = elems / cols;
+    let blocks = |n: usize, elems: usize, bytes: usize| n.div_ceil(elems) as u64 * bytes as u64;
+    if size == 0 {
+        return Ok(Storage::Nothing);
+    }
+    if let Some(quant) = ggml_type(entry.code).and_then(candor_quant::by_name) {
+        let row_bytes = quant.bytes_for(cols).map(|bytes| bytes as u64);
+        if row_bytes.and_then(|bytes| bytes.checked_mul(rows as u64)) == Some(size) {
+            return Ok(Storage::Rows(quant));
+        }
+    }
+    let how = match entry.code {
+        // 8 and 9 are the older codes of the types 128 and 129.
+        8 | 128 if size == blocks(elems, APR_Q4_ELEMS, APR_Q4_BYTES) => {
+            if cols.is_multiple_of(APR_Q4_ELEMS) {
+                How::AprQ4Rows
+            } else {
+                How::AprQ4Flat
+            }
+        }
+        9 | 129 if size == elems as u64 + 4 => How::AprQ8,
+        12 if size == (rows as u64).saturating_mul(blocks(cols, 256, 144)) => How::PaddedQ4K,
+        12 if size == blocks(elems, 256, 144) => How::FlatQ4K,
+        code => {
+            return Err(AprError::Storage {
+                tensor: entry.name.clone(),
+                code,
+                size,
+                elems,
+            });
+        }
+    };
+    Ok(Storage::Unpack(how))
+}

@@ -1,0 +1,533 @@
+//! Writes APR files as the programs do that write them, with their mistakes.
+//!
+//! Written apart from the reader, so that the two can disagree.
+
+use crate::gguf::{Gguf, Tensor, Value};
+
+/// A program, or a command of one, that writes APR files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// Keeps the bytes of a GGUF file.
+    RawImport,
+    /// Unpacks everything and stores its matrices anew.
+    Rewrite(Storage),
+    /// The same, of Hugging Face's files: their names, their order of rows, no vocabulary.
+    RewriteHf(Storage),
+    /// Keeps bytes and GGUF's type numbers; no checksum at the end, other names of keys.
+    Preserve,
+    /// Keeps bytes, under Hugging Face's names, and leaves shapes as GGUF has them.
+    PassThrough,
+    /// From Hugging Face's files: their names, their order of rows, no vocabulary; the data in
+    /// the order in which it came.
+    Streaming,
+    /// Writes constants for what it does not know.
+    Stamped,
+}
+
+/// How [`Writer::Rewrite`] and [`Writer::RewriteHf`] store matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// F32.
+    F32,
+    /// F16, vectors too.
+    F16,
+    /// One scale for a tensor.
+    Q8,
+    /// The same under its older code.
+    LegacyQ8,
+    /// Blocks of 32 with neighbours in one byte.
+    Q4,
+    /// The same under its older code.
+    LegacyQ4,
+    /// Q4_K, each row filled up to whole blocks.
+    PaddedQ4K,
+    /// Q4_K across the ends of rows.
+    FlatQ4K,
+}
+
+/// A tensor as it goes into a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AprTensor {
+    /// Its name.
+    pub name: String,
+    /// The code of its type.
+    pub code: u8,
+    /// Its dimensions as they are written.
+    pub dims: Vec<u64>,
+    /// Its data.
+    pub bytes: Vec<u8>,
+}
+
+/// A file to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Apr {
+    /// The first bytes: magic and version.
+    pub start: [u8; 6],
+    /// The flags of the header.
+    pub flags: u16,
+    /// The entries of the metadata, each value as JSON text.
+    pub metadata: Vec<(String, String)>,
+    /// The tensors in the order of their data; the index is sorted by name.
+    pub tensors: Vec<AprTensor>,
+    /// Whether a checksum of everything stands at the end.
+    pub has_footer: bool,
+}
+
+impl Apr {
+    /// A GGUF model as one of the writers would write it.
+    ///
+    /// # Panics
+    /// If the model has tensors of a type that the writer does not take.
+    pub fn of(model: &Gguf, writer: Writer) -> Self {
+        let is_llama = text_of(model, "general.architecture") == "llama";
+        let has_gguf_names = match writer {
+            Writer::RawImport | Writer::Rewrite(_) => is_llama,
+            Writer::Preserve => true,
+            Writer::PassThrough | Writer::Streaming | Writer::RewriteHf(_) | Writer::Stamped => {
+                false
+            }
+        };
+        let is_hf = matches!(writer, Writer::Streaming | Writer::RewriteHf(_));
+        let mut model = model.clone();
+        if is_hf && is_llama {
+            separate_halves(&mut model);
+        }
+        let model = &model;
+        let mut tensors: Vec<AprTensor> = model.tensors.iter().map(|t| stored(t, writer)).collect();
+        if !has_gguf_names {
+            tensors
+                .iter_mut()
+                .for_each(|tensor| tensor.name = hugging_face_name(&tensor.name));
+        }
+        if writer != Writer::Streaming {
+            tensors.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        let keeps_flag = writer != Writer::Preserve;
+        Self {
+            start: *b"APR\0\x02\0",
+            flags: if keeps_flag { 0x0400 } else { 0x0020 },
+            metadata: metadata(model, writer),
+            tensors,
+            has_footer: writer != Writer::Preserve,
+        }
+    }
+
+    /// Adds an entry at the end, whatever is there.
+    pub fn entry(mut self, key: &str, json: &str) -> Self {
+        self.metadata.push((key.to_owned(), json.to_owned()));
+        self
+    }
+
+    /// The file's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let entries = self
+            .metadata
+            .iter()
+            .map(|(key, json)| format!("{}:{json}", quoted(key)));
+        let metadata = format!("{{{}}}", entries.collect::<Vec<_>>().join(","));
+        let mut data = Vec::new();
+        let mut index = Vec::new();
+        for tensor in &self.tensors {
+            index.push((tensor, data.len() as u64));
+            data.extend(&tensor.bytes);
+            pad(&mut data);
+        }
+        index.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+        let mut out = vec![0; 64];
+        out.extend(metadata.as_bytes());
+        pad(&mut out);
+        let index_at = out.len() as u64;
+        for (tensor, offset) in index {
+            out.extend((tensor.name.len() as u16).to_le_bytes());
+            out.extend(tensor.name.as_bytes());
+            out.extend([tensor.code, tensor.dims.len() as u8]);
+            tensor
+                .dims
+                .iter()
+                .for_each(|dim| out.extend(dim.to_le_bytes()));
+            out.extend(offset.to_le_bytes());
+            out.extend((tensor.bytes.len() as u64).to_le_bytes());
+        }
+        pad(&mut out);
+        let data_at = out.len() as u64;
+        out.extend(data);
+        out[..6].copy_from_slice(&self.start);
+        out[6..8].copy_from_slice(&self.flags.to_le_bytes());
+        out[8..12].copy_from_slice(&(self.tensors.len() as u32).to_le_bytes());
+        out[12..20].copy_from_slice(&64u64.to_le_bytes());
+        out[20..24].copy_from_slice(&(metadata.len() as u32).to_le_bytes());
+        out[24..32].copy_from_slice(&index_at.to_le_bytes());
+        out[32..40].copy_from_slice(&data_at.to_le_bytes());
+        let checksum = crc32([&out[..40], &out[44..64]].concat().iter());
+        out[40..44].copy_from_slice(&checksum.to_le_bytes());
+        if self.has_footer {
+            let checksum = crc32(out.iter());
+            out.extend(checksum.to_le_bytes());
+        }
+        out
+    }
+}
+
+/// The values that a tensor has after a writer stored it anew.
+pub fn rewritten(values: &[f32], cols: usize, storage: Storage) -> Vec<f32> {
+    let (_, bytes) = pack(values, cols, storage);
+    let unpack = |name: &str, bytes: &[u8], len: usize| {
+        let mut out = vec![0.0; len];
+        (candor_quant::by_name(name).expect("a type").dequantize)(bytes, &mut out);
+        out
+    };
+    match storage {
+        Storage::F32 => values.to_vec(),
+        Storage::F16 => unpack("F16", &bytes, values.len()),
+        Storage::Q8 | Storage::LegacyQ8 => {
+            let (scale, codes) = bytes.split_first_chunk().expect("a scale");
+            let scale = f32::from_le_bytes(*scale);
+            codes
+                .iter()
+                .map(|code| f32::from(*code as i8) * scale)
+                .collect()
+        }
+        Storage::Q4 | Storage::LegacyQ4 => {
+            let block = |block: &[u8]| {
+                let scale = unpack("F16", &block[..2], 1)[0];
+                let nibbles: Vec<u8> = block[2..].iter().flat_map(|b| [b & 15, b >> 4]).collect();
+                nibbles
+                    .into_iter()
+                    .map(move |n| scale * (f32::from(n) - 8.0))
+                    .collect::<Vec<_>>()
+            };
+            let mut all: Vec<f32> = bytes.chunks_exact(18).flat_map(block).collect();
+            all.truncate(values.len());
+            all
+        }
+        Storage::PaddedQ4K => {
+            let row_bytes = cols.div_ceil(256) * 144;
+            let row = |row: &[u8]| {
+                let mut row = unpack("Q4_K", row, cols.next_multiple_of(256));
+                row.truncate(cols);
+                row
+            };
+            bytes.chunks_exact(row_bytes).flat_map(row).collect()
+        }
+        Storage::FlatQ4K => {
+            let mut all = unpack("Q4_K", &bytes, values.len().next_multiple_of(256));
+            all.truncate(values.len());
+            all
+        }
+    }
+}
+
+/// Code and bytes.
+fn pack(values: &[f32], cols: usize, storage: Storage) -> (u8, Vec<u8>) {
+    let typed = |name: &str, values: &[f32]| {
+        let quant = candor_quant::by_name(name).expect("a type");
+        let mut bytes = vec![0; quant.bytes_for(values.len()).expect("whole blocks")];
+        (quant.quantize)(values, &mut bytes);
+        bytes
+    };
+    let padded = |values: &[f32], elems: usize| {
+        let mut values = values.to_vec();
+        values.resize(values.len().next_multiple_of(elems), 0.0);
+        values
+    };
+    let largest = |values: &[f32]| values.iter().fold(0.0f32, |most, v| most.max(v.abs()));
+    match storage {
+        Storage::F32 => (0, typed("F32", values)),
+        Storage::F16 => (1, typed("F16", values)),
+        Storage::Q8 | Storage::LegacyQ8 => {
+            let scale = largest(values) / 127.0;
+            let codes = values
+                .iter()
+                .map(|value| (value / scale).round() as i8 as u8);
+            let bytes = scale.to_le_bytes().into_iter().chain(codes).collect();
+            (if storage == Storage::Q8 { 129 } else { 9 }, bytes)
+        }
+        Storage::Q4 | Storage::LegacyQ4 => {
+            let block = |values: &[f32]| {
+                let scale = typed("F16", &[largest(values) / 7.0]);
+                let mut step = [0.0];
+                (candor_quant::types::f16::TYPE.dequantize)(&scale, &mut step);
+                let nibble = |value: f32| ((value / step[0]).round() + 8.0).clamp(0.0, 15.0) as u8;
+                let pairs = values.as_chunks::<2>().0.iter();
+                let bytes = pairs.map(|[low, high]| nibble(*low) | (nibble(*high) << 4));
+                scale
+                    .into_iter()
+                    .chain(bytes.collect::<Vec<_>>())
+                    .collect::<Vec<u8>>()
+            };
+            let bytes = padded(values, 32)
+                .chunks_exact(32)
+                .flat_map(block)
+                .collect();
+            (if storage == Storage::Q4 { 128 } else { 8 }, bytes)
+        }
+        Storage::PaddedQ4K => {
+            let rows = values.chunks_exact(cols);
+            (
+                12,
+                rows.flat_map(|row| typed("Q4_K", &padded(row, 256)))
+                    .collect(),
+            )
+        }
+        Storage::FlatQ4K => (12, typed("Q4_K", &padded(values, 256))),
+    }
+}
+
+fn stored(tensor: &Tensor, writer: Writer) -> AprTensor {
+    let is_matrix = tensor.dims.len() > 1;
+    let mut dims = tensor.dims.clone();
+    if writer == Writer::PassThrough {
+        dims.reverse();
+    }
+    let storage = match writer {
+        Writer::Rewrite(storage) | Writer::RewriteHf(storage) => storage,
+        Writer::Stamped => Storage::PaddedQ4K,
+        _ => {
+            let code = u8::try_from(tensor.type_id).expect("a type that these files have");
+            let (name, bytes) = (tensor.name.clone(), tensor.bytes.clone());
+            return AprTensor {
+                name,
+                code,
+                dims,
+                bytes,
+            };
+        }
+    };
+    let storage = if is_matrix || storage == Storage::F16 {
+        storage
+    } else {
+        Storage::F32
+    };
+    let (values, cols) = (
+        values_of(tensor),
+        *tensor.dims.last().expect("a shape") as usize,
+    );
+    let (code, bytes) = pack(&values, cols, storage);
+    AprTensor {
+        name: tensor.name.clone(),
+        code,
+        dims,
+        bytes,
+    }
+}
+
+/// What a GGUF tensor's bytes stand for.
+pub fn values_of(tensor: &Tensor) -> Vec<f32> {
+    let quant = candor_quant::by_id(tensor.type_id).expect("a type of the table");
+    let mut values = vec![0.0; tensor.dims.iter().product::<u64>() as usize];
+    (quant.dequantize)(&tensor.bytes, &mut values);
+    values
+}
+
+/// Back from GGUF's order of the rows of Q and K to Hugging Face's: first the even rows of a
+/// head, then the odd ones.
+fn separate_halves(model: &mut Gguf) {
+    let heads = number_of(model, "attention.head_count");
+    let kv_heads = number_of(model, "attention.head_count_kv");
+    for tensor in &mut model.tensors {
+        let heads = match () {
+            () if tensor.name.contains(".attn_q.") => heads,
+            () if tensor.name.contains(".attn_k.") => kv_heads,
+            () => continue,
+        };
+        let row_bytes = tensor.bytes.len() / tensor.dims[0] as usize;
+        let head_bytes = tensor.bytes.len() / heads;
+        let separate = |head: &[u8]| {
+            let rows: Vec<&[u8]> = head.chunks_exact(row_bytes).collect();
+            let even = rows.iter().step_by(2);
+            even.chain(rows.iter().skip(1).step_by(2))
+                .copied()
+                .collect::<Vec<_>>()
+                .concat()
+        };
+        tensor.bytes = tensor
+            .bytes
+            .chunks_exact(head_bytes)
+            .flat_map(separate)
+            .collect();
+    }
+}
+
+fn hugging_face_name(name: &str) -> String {
+    let parts = [
+        ("attn_q_norm", "self_attn.q_norm"),
+        ("attn_k_norm", "self_attn.k_norm"),
+        ("attn_norm", "input_layernorm"),
+        ("ffn_norm", "post_attention_layernorm"),
+        ("attn_q", "self_attn.q_proj"),
+        ("attn_k", "self_attn.k_proj"),
+        ("attn_v", "self_attn.v_proj"),
+        ("attn_output", "self_attn.o_proj"),
+        ("ffn_gate", "mlp.gate_proj"),
+        ("ffn_up", "mlp.up_proj"),
+        ("ffn_down", "mlp.down_proj"),
+    ];
+    match name.split('.').collect::<Vec<_>>()[..] {
+        ["token_embd", end] => format!("model.embed_tokens.{end}"),
+        ["output_norm", end] => format!("model.norm.{end}"),
+        ["output", end] => format!("lm_head.{end}"),
+        ["blk", layer, part, end] => {
+            let part = parts
+                .iter()
+                .find(|(ours, _)| *ours == part)
+                .map_or(part, |(_, theirs)| theirs);
+            format!("model.layers.{layer}.{part}.{end}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+fn find<'a>(model: &'a Gguf, key: &str) -> Option<&'a Value> {
+    model
+        .metadata
+        .iter()
+        .find(|(k, _)| k == key)
+        .map(|(_, value)| value)
+}
+
+fn text_of(model: &Gguf, key: &str) -> String {
+    match find(model, key) {
+        Some(Value::Text(text)) => text.clone(),
+        other => panic!("{key} is {other:?}"),
+    }
+}
+
+fn number_of(model: &Gguf, stem: &str) -> usize {
+    let key = format!("{}.{stem}", text_of(model, "general.architecture"));
+    match find(model, &key) {
+        Some(Value::U32(number)) => *number as usize,
+        other => panic!("{key} is {other:?}"),
+    }
+}
+
+fn metadata(model: &Gguf, writer: Writer) -> Vec<(String, String)> {
+    let architecture = text_of(model, "general.architecture");
+    let number = |stem: &str| number_of(model, stem).to_string();
+    let float = |stem: &str| match find(model, &format!("{architecture}.{stem}")) {
+        Some(Value::F32(number)) => format!("{number:e}"),
+        other => panic!("{stem} is {other:?}"),
+    };
+    let heads = match writer {
+        Writer::Preserve => [
+            "num_hidden_layers",
+            "num_attention_heads",
+            "num_key_value_heads",
+        ],
+        _ => ["num_layers", "num_heads", "num_kv_heads"],
+    };
+    let mut entries = vec![
+        ("architecture".to_owned(), quoted(&architecture)),
+        ("hidden_size".to_owned(), number("embedding_length")),
+        (heads[0].to_owned(), number("block_count")),
+        (heads[1].to_owned(), number("attention.head_count")),
+        (heads[2].to_owned(), number("attention.head_count_kv")),
+        (
+            "intermediate_size".to_owned(),
+            number("feed_forward_length"),
+        ),
+        (
+            "max_position_embeddings".to_owned(),
+            number("context_length"),
+        ),
+        ("rope_theta".to_owned(), float("rope.freq_base")),
+        (
+            "rms_norm_eps".to_owned(),
+            float("attention.layer_norm_rms_epsilon"),
+        ),
+        // Right for qwen2 only; for a llama of Hugging Face's it is false.
+        (
+            "rope_type".to_owned(),
+            if architecture == "qwen2" { "2" } else { "0" }.to_owned(),
+        ),
+        ("license".to_owned(), "null".to_owned()),
+    ];
+    let mut add = |key: &str, json: &str| entries.push((key.to_owned(), json.to_owned()));
+    match writer {
+        Writer::RawImport | Writer::PassThrough => add("original_format", "\"gguf\""),
+        Writer::Stamped => {
+            add("architecture", "\"qwen2\"");
+            add("name", "\"Quantized Model\"");
+            add("description", "\"Q4K quantized from SafeTensors\"");
+        }
+        _ => {}
+    }
+    if matches!(writer, Writer::Streaming | Writer::RewriteHf(_)) {
+        return entries;
+    }
+    vocabulary(model, writer, &mut entries);
+    entries
+}
+
+fn vocabulary(model: &Gguf, writer: Writer, entries: &mut Vec<(String, String)>) {
+    let keeps_all = matches!(writer, Writer::RawImport | Writer::PassThrough);
+    let ggml = |key: &str| find(model, &format!("tokenizer.ggml.{key}"));
+    let mut add = |key: &str, value: Option<&Value>| {
+        if let Some(value) = value {
+            entries.push((key.to_owned(), json(value)));
+        }
+    };
+    add("tokenizer.vocabulary", ggml("tokens"));
+    add("tokenizer.merges", ggml("merges"));
+    add("tokenizer.bos_token_id", ggml("bos_token_id"));
+    add("tokenizer.eos_token_id", ggml("eos_token_id"));
+    let model_key = if keeps_all || writer == Writer::Preserve {
+        "model"
+    } else {
+        "model_type"
+    };
+    add(&format!("tokenizer.{model_key}"), ggml("model"));
+    if writer != Writer::Preserve {
+        add("tokenizer.pre_type", ggml("pre"));
+    }
+    if keeps_all {
+        add("tokenizer.token_type", ggml("token_type"));
+        add("tokenizer.add_bos_token", ggml("add_bos_token"));
+    }
+    if keeps_all || writer == Writer::Preserve {
+        add("chat_template", find(model, "tokenizer.chat_template"));
+    }
+}
+
+fn json(value: &Value) -> String {
+    let list = |items: Vec<String>| format!("[{}]", items.join(","));
+    match value {
+        Value::U16(number) => number.to_string(),
+        Value::U32(number) => number.to_string(),
+        Value::I32(number) => number.to_string(),
+        Value::U64(number) => number.to_string(),
+        Value::F32(number) => format!("{number:e}"),
+        Value::Bool(answer) => answer.to_string(),
+        Value::Text(text) => quoted(text),
+        Value::Texts(texts) => list(texts.iter().map(|text| quoted(text)).collect()),
+        Value::Floats(numbers) => list(numbers.iter().map(|n| format!("{n:e}")).collect()),
+        Value::Ints(numbers) => list(numbers.iter().map(i32::to_string).collect()),
+    }
+}
+
+/// A JSON text.
+fn quoted(text: &str) -> String {
+    let escaped = text.chars().map(|c| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04x}", c as u32),
+        c => c.to_string(),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(64), 0);
+}
+
+/// CRC-32 of IEEE 802.3, by a table.
+fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
+    let table: Vec<u32> = (0..256u32)
+        .map(|byte| {
+            (0..8).fold(byte, |crc, _| {
+                (crc >> 1) ^ if crc & 1 == 1 { 0xEDB8_8320 } else { 0 }
+            })
+        })
+        .collect();
+    !bytes.fold(!0u32, |crc, byte| {
+        (crc >> 8) ^ table[((crc ^ u32::from(*byte)) & 255) as usize]
+    })
+}
