@@ -1,8 +1,9 @@
 //! The suite that every backend has to pass.
 //!
 //! A backend's tests call [`conformance!`](crate::conformance!) once for each way in which it
-//! computes. [`sessions`] and [`state`] hold whole sessions to the contract; the other files hold one
-//! operation each against [`reference`], plain float64 arithmetic, within the tolerance that stands there.
+//! computes. [`sessions`] and [`state`] hold whole sessions to the contract; the other files hold
+//! one operation each against [`mod@reference`], plain float64 arithmetic, within the tolerance
+//! that stands there.
 //!
 //! The suite writes no files itself: the [`Subject`] turns tensors into a [`ModelFile`].
 
