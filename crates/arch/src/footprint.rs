@@ -20,9 +20,9 @@ pub struct FootprintOptions {
 pub struct Footprint {
     /// Of the weights, as stored in the file.
     pub weights_bytes: u64,
-    /// Of the state, for each token.
+    /// Of the state, for each token while every layer keeps it.
     pub state_bytes_per_token: u64,
-    /// Of the state, for all tokens.
+    /// Of the state, for all tokens of one sequence.
     pub state_bytes: u64,
     /// Of the values between the nodes, about.
     pub scratch_bytes: u64,
@@ -55,16 +55,25 @@ pub fn footprint(graph: &Graph, index: &Index, options: FootprintOptions) -> Foo
         .map(|layout| layout.values_per_token())
         .sum();
     let per_token = (values as u64).saturating_mul(options.state_value_bytes as u64);
+    let state_bytes = graph.state.iter().map(|layout| {
+        let kept = layout.tokens_kept(options.state_tokens) as u64;
+        let of_tokens = (layout.values_per_token() as u64)
+            .saturating_mul(kept)
+            .saturating_mul(options.state_value_bytes as u64);
+        // What is summed up stays in float32.
+        of_tokens.saturating_add(layout.values_per_slot() as u64 * 4)
+    });
+    let state_bytes = state_bytes.fold(0, u64::saturating_add);
     let widest = graph.nodes.iter().map(|node| match node.op {
         Op::Logits { .. } => 0,
-        Op::GatedFfn { inner, .. } => inner.max(node.width),
+        Op::GatedFfn { inner, .. } | Op::Experts { inner, .. } => inner.max(node.width),
         _ => node.width,
     });
     let row = (widest.max().unwrap_or(0) as u64).saturating_mul(LIVE_WIDTHS * 4);
     Footprint {
         weights_bytes,
         state_bytes_per_token: per_token,
-        state_bytes: per_token.saturating_mul(options.state_tokens as u64),
+        state_bytes,
         scratch_bytes: row.saturating_mul(options.rows_max as u64),
     }
 }

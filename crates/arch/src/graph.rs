@@ -1,7 +1,6 @@
 //! The graph: nodes, the weights they need, and the state they keep.
 
-use std::fmt;
-
+use crate::features::RopeScaling;
 use crate::hparams::HParams;
 
 /// A node of one graph, which is also the name of the value it gives.
@@ -52,15 +51,30 @@ pub struct Rope {
     pub n_rot: usize,
     /// The base of the frequencies.
     pub base: f32,
+    /// How they are stretched for more tokens than the model was first trained for.
+    pub scaling: RopeScaling,
     /// A divisor for each frequency, from the file.
     pub factors: Option<WeightId>,
 }
 
-/// The function between the two halves of a gated feed-forward.
+/// The function on the gate of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// x / (1 + exp(-x)).
     Silu,
+    /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))).
+    Gelu,
+    /// 1 / (1 + exp(-x)).
+    Sigmoid,
+}
+
+/// Which key head a value head of a delta net reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOrder {
+    /// Neighbours share one: the head over the heads per key.
+    Grouped,
+    /// They take turns: the head modulo the number of keys.
+    Cyclic,
 }
 
 /// An operation on a batch of rows, whatever their number.
@@ -71,9 +85,9 @@ pub enum Op {
         /// `[vocabulary, width]`.
         table: WeightId,
     },
-    /// x / sqrt(mean(x²) + eps) · weight.
+    /// x / sqrt(mean(x²) + eps) · weight, for each part of the row that is as long as the weight.
     RmsNorm {
-        /// `[width]`.
+        /// `[width]`, or `[head_dim]` where every head is normalised on its own.
         weight: WeightId,
         /// Added to the mean of the squares.
         eps: f32,
@@ -89,7 +103,8 @@ pub enum Op {
     Rope(Rope),
     /// Appends the row's key and value (inputs 1 and 2) to the layer's state, and gives for every
     /// head of the query (input 0) the mean of the values, weighted by softmax(scale · q · k),
-    /// over the positions up to the row's own.
+    /// over the positions up to the row's own, or the last of them where the layer's state is a
+    /// window.
     Attention {
         /// Heads of the query.
         n_heads: usize,
@@ -113,13 +128,82 @@ pub enum Op {
         /// The function on the gate.
         activation: Activation,
     },
+    /// The sum over the chosen experts of share · down · (activation(gate · x) ⊙ (up · x)). The
+    /// shares are softmax(router · x) in float32, of which the largest are chosen (ties to the
+    /// lower expert) and divided by their sum.
+    Experts {
+        /// `[experts, width]`.
+        router: WeightId,
+        /// `[experts, inner, width]`.
+        gate: WeightId,
+        /// `[experts, inner, width]`.
+        up: WeightId,
+        /// `[experts, width, inner]`.
+        down: WeightId,
+        /// How many are chosen for each row.
+        n_used: usize,
+        /// Values between.
+        inner: usize,
+        /// The function on the gate.
+        activation: Activation,
+    },
     /// The sum of the two inputs.
     Add,
+    /// factor · x.
+    Scale {
+        /// The factor.
+        factor: f32,
+    },
+    /// Of every `period` values of the input, `len` values from `start`.
+    Part {
+        /// Divides the input's width.
+        period: usize,
+        /// Within a period.
+        start: usize,
+        /// Within a period.
+        len: usize,
+    },
+    /// x ⊙ activation(gate). The gate (input 1) may be narrower: each of its values is then for
+    /// as many neighbouring values of x.
+    Gate {
+        /// The function on the gate.
+        activation: Activation,
+    },
+    /// silu of the weighted sum of each channel's last values, the row's own with the last weight.
+    CausalConv {
+        /// `[channels, taps]`.
+        weight: WeightId,
+        /// Values that are summed.
+        taps: usize,
+    },
+    /// The gated delta rule. Inputs: queries, keys and values beside each other; alpha; beta.
+    DeltaNet(DeltaNet),
     /// weight · x, for the rows of which somebody wants it.
     Logits {
         /// `[vocabulary, width]`.
         weight: WeightId,
     },
+}
+
+/// The gated delta rule. Each value head keeps a matrix S of `[state_size, state_size]` (values
+/// by keys). For each row, with q and k of length one and β = sigmoid(beta):
+/// S ← exp(a · ln(1 + exp(alpha + dt))) · S, S ← S + β · (v − S k) kᵀ, and it gives S q / √size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DeltaNet {
+    /// `[n_value_heads]`.
+    pub a: WeightId,
+    /// `[n_value_heads]`.
+    pub dt: WeightId,
+    /// Heads of queries and keys.
+    pub n_key_heads: usize,
+    /// Heads of values.
+    pub n_value_heads: usize,
+    /// Values of a head.
+    pub state_size: usize,
+    /// Which key belongs to which value head.
+    pub key_order: KeyOrder,
+    /// Added to the sum of squares of q and of k.
+    pub eps: f32,
 }
 
 impl Op {
@@ -132,7 +216,13 @@ impl Op {
             Self::Rope(_) => "Rope",
             Self::Attention { .. } => "Attention",
             Self::GatedFfn { .. } => "GatedFfn",
+            Self::Experts { .. } => "Experts",
             Self::Add => "Add",
+            Self::Scale { .. } => "Scale",
+            Self::Part { .. } => "Part",
+            Self::Gate { .. } => "Gate",
+            Self::CausalConv { .. } => "CausalConv",
+            Self::DeltaNet(_) => "DeltaNet",
             Self::Logits { .. } => "Logits",
         }
     }
@@ -145,7 +235,20 @@ impl Op {
             Self::Linear { weight, bias } => [Some(*weight), *bias].into_iter().flatten().collect(),
             Self::Rope(rope) => rope.factors.into_iter().collect(),
             Self::GatedFfn { gate, up, down, .. } => vec![*gate, *up, *down],
-            Self::Attention { .. } | Self::Add => Vec::new(),
+            Self::Experts {
+                router,
+                gate,
+                up,
+                down,
+                ..
+            } => vec![*router, *gate, *up, *down],
+            Self::CausalConv { weight, .. } => vec![*weight],
+            Self::DeltaNet(net) => vec![net.a, net.dt],
+            Self::Attention { .. }
+            | Self::Add
+            | Self::Scale { .. }
+            | Self::Part { .. }
+            | Self::Gate { .. } => Vec::new(),
         }
     }
 }
@@ -175,6 +278,27 @@ pub enum StateLayout {
         /// Values of a head.
         head_dim: usize,
     },
+    /// Key and value of the last tokens.
+    Window {
+        /// How many tokens a row sees, itself among them.
+        tokens: usize,
+        /// Heads of key and of value.
+        n_kv_heads: usize,
+        /// Values of a head.
+        head_dim: usize,
+    },
+    /// What is left of all tokens together: the last inputs of a convolution, and a matrix for
+    /// each head.
+    Recurrent {
+        /// Values of a row of the convolution.
+        channels: usize,
+        /// Values that it sums; it keeps one row less.
+        taps: usize,
+        /// Heads.
+        n_heads: usize,
+        /// Rows and columns of a head's matrix.
+        state_size: usize,
+    },
 }
 
 impl StateLayout {
@@ -184,7 +308,35 @@ impl StateLayout {
             Self::Full {
                 n_kv_heads,
                 head_dim,
+            }
+            | Self::Window {
+                n_kv_heads,
+                head_dim,
+                ..
             } => 2 * n_kv_heads * head_dim,
+            Self::Recurrent { .. } => 0,
+        }
+    }
+
+    /// Values kept per sequence, however many tokens it has.
+    pub fn values_per_slot(&self) -> usize {
+        match *self {
+            Self::Full { .. } | Self::Window { .. } => 0,
+            Self::Recurrent {
+                channels,
+                taps,
+                n_heads,
+                state_size,
+            } => channels * (taps - 1) + n_heads * state_size * state_size,
+        }
+    }
+
+    /// Tokens that have to be kept of a sequence of `tokens`.
+    pub fn tokens_kept(&self, tokens: usize) -> usize {
+        match *self {
+            Self::Full { .. } => tokens,
+            Self::Window { tokens: window, .. } => tokens.min(window),
+            Self::Recurrent { .. } => 0,
         }
     }
 
@@ -192,6 +344,8 @@ impl StateLayout {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Full { .. } => "full attention",
+            Self::Window { .. } => "sliding window",
+            Self::Recurrent { .. } => "recurrent",
         }
     }
 }
@@ -253,6 +407,27 @@ impl<'a> GraphBuilder<'a> {
         self.weight(name, vec![length], WeightKind::Vector)
     }
 
+    /// A needed matrix of one row, which files keep as a vector.
+    pub fn row(&mut self, name: &str, columns: usize) -> WeightId {
+        self.weight(name, vec![columns], WeightKind::Matrix)
+    }
+
+    /// Needed values of several dimensions that are used one by one.
+    pub fn table(&mut self, name: &str, dims: &[usize]) -> WeightId {
+        self.weight(name, dims.to_vec(), WeightKind::Vector)
+    }
+
+    /// A matrix for each expert.
+    pub fn expert_matrices(
+        &mut self,
+        name: &str,
+        n_experts: usize,
+        rows: usize,
+        columns: usize,
+    ) -> WeightId {
+        self.weight(name, vec![n_experts, rows, columns], WeightKind::Matrix)
+    }
+
     /// A vector, if the file has it.
     pub fn optional_vector(&mut self, name: &str, length: usize) -> Option<WeightId> {
         (self.present)(name).then(|| self.vector(name, length))
@@ -283,6 +458,12 @@ impl<'a> GraphBuilder<'a> {
         self.nodes[id.0].width
     }
 
+    /// Rows of a weight, over all but the last of its dimensions.
+    pub fn rows(&self, id: WeightId) -> usize {
+        let dims = &self.weights[id.0].dims;
+        dims[..dims.len() - 1].iter().product()
+    }
+
     /// Appends the state of the next layer.
     pub fn state(&mut self, layout: StateLayout) {
         self.state.push(layout);
@@ -309,74 +490,5 @@ impl<'a> GraphBuilder<'a> {
             kind,
         });
         WeightId(self.weights.len() - 1)
-    }
-}
-
-impl fmt::Display for Graph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let h = &self.hparams;
-        writeln!(
-            f,
-            "{}: {} layers, width {}, vocabulary {}, context {}",
-            self.architecture, h.n_layers, h.width, h.vocabulary, h.context_length
-        )?;
-        for (i, node) in self.nodes.iter().enumerate() {
-            write!(f, "%{i} {} [{}] = ", node.name, node.width)?;
-            self.write_op(f, node)?;
-            writeln!(f)?;
-        }
-        for (layer, layout) in self.state.iter().enumerate() {
-            let StateLayout::Full {
-                n_kv_heads,
-                head_dim,
-            } = layout;
-            writeln!(f, "state {layer}: full, {n_kv_heads} heads of {head_dim}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Graph {
-    fn write_op(&self, f: &mut fmt::Formatter<'_>, node: &Node) -> fmt::Result {
-        let inputs: Vec<String> = node.inputs.iter().map(|i| format!("%{}", i.0)).collect();
-        write!(f, "{}({})", node.op.name(), inputs.join(", "))?;
-        for id in node.op.weights() {
-            let weight = self.weight(id);
-            let dims: Vec<String> = weight.dims.iter().map(usize::to_string).collect();
-            write!(f, " {}[{}]", weight.name, dims.join("×"))?;
-        }
-        match &node.op {
-            Op::RmsNorm { eps, .. } => write!(f, " eps {eps:e}"),
-            Op::Rope(rope) => {
-                let style = match rope.style {
-                    RopeStyle::Adjacent => "adjacent",
-                    RopeStyle::Halves => "halves",
-                };
-                write!(
-                    f,
-                    " {style} {} of {} base {}",
-                    rope.n_rot, rope.head_dim, rope.base
-                )
-            }
-            Op::Attention {
-                n_heads,
-                n_kv_heads,
-                head_dim,
-                scale,
-            } => {
-                write!(
-                    f,
-                    " heads {n_heads}/{n_kv_heads} of {head_dim} scale {scale}"
-                )
-            }
-            Op::GatedFfn {
-                activation: Activation::Silu,
-                inner,
-                ..
-            } => {
-                write!(f, " silu inner {inner}")
-            }
-            _ => Ok(()),
-        }
     }
 }

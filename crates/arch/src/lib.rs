@@ -13,20 +13,24 @@
 mod architecture;
 pub mod blocks;
 mod check;
+mod display;
 mod error;
+mod features;
 mod footprint;
 mod fuse;
 mod graph;
 mod hparams;
+mod keys;
 pub mod models;
 
 pub use architecture::{Architecture, build, for_name};
 pub use check::{Problem, check};
 pub use error::ArchError;
+pub use features::{Experts, Features, Recurrence, RopeScaling, Window};
 pub use footprint::{Footprint, FootprintOptions, footprint};
 pub use fuse::{Pattern, Plan, Step, fuse};
 pub use graph::{
-    Activation, Graph, GraphBuilder, Node, NodeId, Op, Rope, RopeStyle, StateLayout, Weight,
-    WeightId, WeightKind,
+    Activation, DeltaNet, Graph, GraphBuilder, KeyOrder, Node, NodeId, Op, Rope, RopeStyle,
+    StateLayout, Weight, WeightId, WeightKind,
 };
 pub use hparams::{HParams, limits};

@@ -114,7 +114,9 @@ pub(crate) fn multiplied(graph: &Graph) -> Vec<candor_arch::WeightId> {
     for node in &graph.nodes {
         let of_node: &[candor_arch::WeightId] = match &node.op {
             Op::Linear { weight, .. } | Op::Logits { weight } => &[*weight],
-            Op::GatedFfn { gate, up, down, .. } => &[*gate, *up, *down],
+            Op::GatedFfn { gate, up, down, .. } | Op::Experts { gate, up, down, .. } => {
+                &[*gate, *up, *down]
+            }
             _ => &[],
         };
         for id in of_node {

@@ -46,8 +46,16 @@ pub(crate) struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// A matrix in the form of the path.
     pub(crate) fn matrix(&self, id: WeightId) -> Matrix<'a> {
-        let packed = self.packed.and_then(|packed| packed.matrix(id));
-        packed.unwrap_or_else(|| Matrix::Stored(self.weights.stored(id)))
+        self.expert(id, 0)
+    }
+
+    /// The matrix of one expert, likewise.
+    pub(crate) fn expert(&self, id: WeightId, expert: usize) -> Matrix<'a> {
+        let packed = self.packed.and_then(|packed| packed.matrix(id, expert));
+        packed.unwrap_or_else(|| {
+            let stored = self.weights.each_stored(id).nth(expert);
+            Matrix::Stored(stored.expect("the graph has as many experts"))
+        })
     }
 
     /// Whether float32 arithmetic is asked for.
@@ -152,7 +160,13 @@ impl Forward<'_> {
             Op::Rope(_) => ops::rope::run(self, id),
             Op::Attention { .. } => ops::attention::run(self, id),
             Op::GatedFfn { .. } => ops::gated_ffn::run(self, id),
+            Op::Experts { .. } => ops::experts::run(self, id),
             Op::Add => ops::add::run(self, id),
+            Op::Scale { factor } => ops::scale::run(self, id, factor),
+            Op::Part { .. } => ops::part::run(self, id),
+            Op::Gate { activation } => ops::gate::run(self, id, activation),
+            Op::CausalConv { weight, taps } => ops::causal_conv::run(self, id, weight, taps),
+            Op::DeltaNet(net) => ops::delta_net::run(self, id, net),
             Op::Logits { weight } => ops::logits::run(self, id, weight, outputs),
         }
     }

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use candor_arch::fuse;
 use candor_backend::{
-    KvType, LoadError, Loaded, Model, OpenError, OpenOptions, Precision, Progress, Session, Step,
+    LoadError, Loaded, Model, OpenError, OpenOptions, Precision, Progress, Session, Step,
 };
 
 use crate::forward::PATTERNS;
 use crate::session::CpuSession;
 use crate::simd::Kernels;
-use crate::state::{PAGE_TOKENS, Sizes, State};
+use crate::state::{self, Sizes, State};
 use crate::threads::{Pool, cores};
 use crate::weights::{PackedWeights, Weights};
 
@@ -84,17 +84,16 @@ impl Loaded for CpuLoaded {
         within("the number of slots", options.slots_max, SLOTS_MAX)?;
         within("the tokens of the state", options.state_tokens, TOKENS_MAX)?;
         let graph = &self.weights.model.graph;
-        let state_fits = StateNeed::of(graph, options);
-        state_fits.check()?;
-        let packed = match options.precision {
-            Precision::Exact => None,
-            Precision::Fast => Some(self.packed()?),
-        };
         let sizes = Sizes {
             kv: options.kv,
             ctx_len: options.ctx_len,
             slots: options.slots_max,
             tokens: options.state_tokens,
+        };
+        check_memory(state::bytes_needed(&graph.state, sizes))?;
+        let packed = match options.precision {
+            Precision::Exact => None,
+            Precision::Fast => Some(self.packed()?),
         };
         Ok(Box::new(CpuSession::new(
             Arc::clone(&self.pool),
@@ -128,38 +127,13 @@ fn within(what: &'static str, found: usize, max: usize) -> Result<(), OpenError>
     })
 }
 
-/// What a full state takes. Its pages are made when they are first used; what could not fit even
-/// then is refused here, before the first token.
-struct StateNeed {
-    bytes: u64,
-}
-
-impl StateNeed {
-    fn of(graph: &candor_arch::Graph, options: OpenOptions) -> Self {
-        let value_bytes: u64 = match options.kv {
-            KvType::F32 => 4,
-            KvType::F16 => 2,
-        };
-        let values: usize = graph
-            .state
-            .iter()
-            .map(|layout| layout.values_per_token())
-            .sum();
-        let tokens = options.state_tokens.next_multiple_of(PAGE_TOKENS) as u64;
-        Self {
-            bytes: (values as u64)
-                .saturating_mul(tokens)
-                .saturating_mul(value_bytes),
-        }
-    }
-
-    fn check(&self) -> Result<(), OpenError> {
-        match cores::available_memory() {
-            Some(available_bytes) if self.bytes > available_bytes => Err(OpenError::OutOfMemory {
-                needed_bytes: self.bytes,
-                available_bytes,
-            }),
-            _ => Ok(()),
-        }
+/// Refuses a state that could not be held once it is full.
+fn check_memory(needed_bytes: u64) -> Result<(), OpenError> {
+    match cores::available_memory() {
+        Some(available_bytes) if needed_bytes > available_bytes => Err(OpenError::OutOfMemory {
+            needed_bytes,
+            available_bytes,
+        }),
+        _ => Ok(()),
     }
 }

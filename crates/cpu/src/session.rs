@@ -217,9 +217,8 @@ impl Session for CpuSession {
         self.state.seek(slot, want)
     }
 
-    /// Nothing to do: keys and values can be cut anywhere.
     fn checkpoint(&mut self, slot: SlotId) -> Result<(), SessionError> {
-        self.state.know(slot)
+        self.state.checkpoint(slot)
     }
 
     fn fork(&mut self, from: SlotId, to: SlotId, len: usize) -> Result<usize, SessionError> {

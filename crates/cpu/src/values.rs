@@ -73,7 +73,7 @@ fn last_uses(graph: &Graph, plan: &Plan) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use candor_arch::{Architecture, GraphBuilder, HParams, fuse, models};
+    use candor_arch::{Architecture, Features, GraphBuilder, HParams, fuse, models};
 
     use super::*;
     use crate::forward::PATTERNS;
@@ -81,7 +81,7 @@ mod tests {
     /// No value lies where another one is still needed.
     fn check(architecture: &Architecture, patterns: &[candor_arch::Pattern]) {
         let hparams = HParams {
-            n_layers: 3,
+            n_layers: 4,
             width: 8,
             n_heads: 2,
             n_kv_heads: 1,
@@ -93,6 +93,7 @@ mod tests {
             norm_eps: 1e-5,
             rope_base: 10_000.0,
             attention_scale: 0.5,
+            features: Features::SMALL,
         };
         let mut builder = GraphBuilder::new(&|_| true);
         (architecture.build)(&hparams, &mut builder);

@@ -29,6 +29,14 @@ impl Matrix<'_> {
         }
     }
 
+    /// Values of a row.
+    pub(crate) fn cols(&self) -> usize {
+        match self {
+            Self::Stored(stored) => stored.cols,
+            Self::Packed(packed) => packed.cols(),
+        }
+    }
+
     /// What it is multiplied with.
     pub(crate) fn input(&self) -> InputKind {
         match self {
@@ -96,6 +104,19 @@ impl Weights {
         }
     }
 
+    /// The matrices of a weight: one, or one for each expert.
+    pub(crate) fn each_stored(&self, id: WeightId) -> impl Iterator<Item = Stored<'_>> {
+        let all = self.stored(id);
+        let n = match self.model.graph.weight(id).dims[..] {
+            [n_experts, _, _] => n_experts,
+            _ => 1,
+        };
+        let rows = all.rows / n;
+        all.bytes
+            .chunks_exact(rows * all.row_bytes)
+            .map(move |bytes| Stored { bytes, rows, ..all })
+    }
+
     /// Bytes of the vectors.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.vectors
@@ -116,8 +137,9 @@ fn tensor_of<'a>(model: &'a Model, name: &str) -> &'a TensorInfo {
 /// The matrices of the fast path. A type for which the kernels have no form stays as it is in the
 /// file and is multiplied as on the exact path: slower, and right.
 pub(crate) struct PackedWeights {
-    /// By weight; none for what is not multiplied with, or has no repacked form.
-    matrices: Vec<Option<Packed>>,
+    /// By weight, one for each expert; none for what is not multiplied with, or has no repacked
+    /// form.
+    matrices: Vec<Vec<Packed>>,
 }
 
 /// Groups of rows that one thread repacks between two looks at the caller's progress: about a
@@ -136,33 +158,39 @@ impl PackedWeights {
     ) -> Result<Self, LoadError> {
         let model = &weights.model;
         let mut wanted = multiplied(&model.graph);
-        wanted.retain(|id| packed_bytes(&weights.stored(*id)).is_some());
+        wanted.retain(|id| {
+            weights
+                .each_stored(*id)
+                .all(|it| packed_bytes(&it).is_some())
+        });
         let bytes = |id: &WeightId| weights.stored(*id).bytes.len() as u64;
         let total: u64 = wanted.iter().map(bytes).sum();
-        let mut matrices: Vec<Option<Packed>> = model.graph.weights.iter().map(|_| None).collect();
-        let sizes = wanted
-            .iter()
-            .filter_map(|id| packed_bytes(&weights.stored(*id)));
-        let mut arena = room(sizes.sum())?;
+        let mut matrices: Vec<Vec<Packed>> =
+            model.graph.weights.iter().map(|_| Vec::new()).collect();
+        let each = wanted.iter().flat_map(|id| weights.each_stored(*id));
+        let size = each.filter_map(|it| packed_bytes(&it)).sum();
+        let mut arena = room(size)?;
         let mut done = 0;
         report(progress, done, total)?;
         for id in wanted {
-            let stored = weights.stored(id);
-            let tensor = tensor_of(model, &model.graph.weight(id).name);
-            let packed = pack(&stored, &mut arena, pool, &mut |rows| {
-                report(progress, done + (rows * stored.row_bytes) as u64, total)
-            })?;
-            model.file.release(tensor);
-            done += stored.bytes.len() as u64;
-            matrices[id.0] = Some(packed);
+            for stored in weights.each_stored(id) {
+                let packed = pack(&stored, &mut arena, pool, &mut |rows| {
+                    report(progress, done + (rows * stored.row_bytes) as u64, total)
+                })?;
+                done += stored.bytes.len() as u64;
+                matrices[id.0].push(packed);
+            }
+            model
+                .file
+                .release(tensor_of(model, &model.graph.weight(id).name));
         }
         report(progress, total, total)?;
         Ok(Self { matrices })
     }
 
-    /// None for a type that has no repacked form.
-    pub(crate) fn matrix(&self, id: WeightId) -> Option<Matrix<'_>> {
-        self.matrices[id.0].as_ref().map(Matrix::Packed)
+    /// A weight's matrix, or that of one of its experts. None for a type that has no repacked form.
+    pub(crate) fn matrix(&self, id: WeightId, expert: usize) -> Option<Matrix<'_>> {
+        self.matrices[id.0].get(expert).map(Matrix::Packed)
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {

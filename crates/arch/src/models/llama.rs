@@ -4,7 +4,7 @@
 //! neighbours. Llama 3.1 and later scale the frequencies by `rope_freqs.weight`.
 
 use crate::architecture::Architecture;
-use crate::blocks::{self, Biases, DenseDecoder};
+use crate::blocks::{self, AttentionShape};
 use crate::graph::{GraphBuilder, RopeStyle};
 use crate::hparams::HParams;
 
@@ -16,12 +16,6 @@ pub const LLAMA: Architecture = Architecture {
 };
 
 fn build(hparams: &HParams, graph: &mut GraphBuilder<'_>) {
-    blocks::dense_decoder(
-        hparams,
-        graph,
-        DenseDecoder {
-            rope: RopeStyle::Adjacent,
-            qkv_biases: Biases::IfPresent,
-        },
-    );
+    let shape = AttentionShape::plain(hparams, RopeStyle::Adjacent);
+    blocks::dense_decoder(hparams, graph, shape);
 }

@@ -1,7 +1,7 @@
 //! qwen2: Qwen2 and Qwen2.5, dense. As llama, with biases on Q, K and V and rotated halves.
 
 use crate::architecture::Architecture;
-use crate::blocks::{self, Biases, DenseDecoder};
+use crate::blocks::{self, AttentionShape, Biases};
 use crate::graph::{GraphBuilder, RopeStyle};
 use crate::hparams::HParams;
 
@@ -13,12 +13,7 @@ pub const QWEN2: Architecture = Architecture {
 };
 
 fn build(hparams: &HParams, graph: &mut GraphBuilder<'_>) {
-    blocks::dense_decoder(
-        hparams,
-        graph,
-        DenseDecoder {
-            rope: RopeStyle::Halves,
-            qkv_biases: Biases::Required,
-        },
-    );
+    let mut shape = AttentionShape::plain(hparams, RopeStyle::Halves);
+    shape.biases = Biases::Required;
+    blocks::dense_decoder(hparams, graph, shape);
 }

@@ -75,16 +75,54 @@ fn numbers_outside_their_bounds_are_refused() {
 #[test]
 fn what_is_not_computed_is_refused() {
     let llama = || tiny("llama");
-    for kind in ["linear", "yarn", "longrope"] {
-        let scaled = llama().with("rope.scaling.type", Value::Text(kind.to_owned()));
-        refused(scaled, &["llama.rope.scaling.type", kind, "not supported"]);
+    let kind = |kind: &str| Value::Text(kind.to_owned());
+    let scaled = llama().with("rope.scaling.type", kind("longrope"));
+    refused(
+        scaled,
+        &["llama.rope.scaling.type", "longrope", "not supported"],
+    );
+    for (stem, value) in [
+        ("rope.scaling.yarn_beta_fast", 16.0),
+        ("rope.scaling.attn_factor", 2.0),
+    ] {
+        let yarn = llama()
+            .with("rope.scaling.type", kind("yarn"))
+            .with(stem, Value::Float(value));
+        refused(yarn, &[stem, "not supported"]);
     }
-    let factor = llama().with("rope.scaling.factor", Value::Float(4.0));
-    refused(factor, &["llama.rope.scaling.factor", "4", "not supported"]);
+    let negative = llama().with("rope.scaling.factor", Value::Float(-4.0));
+    refused(negative, &["rope.scaling.factor", "-4", "positive"]);
+    let gemma = || tiny("gemma3");
+    let stretched = gemma().with("rope.scaling.factor", Value::Float(8.0));
+    refused(stretched, &["gemma3.rope.scaling.factor", "not supported"]);
+    let capped = gemma().with("final_logit_softcapping", Value::Float(30.0));
+    refused(capped, &["gemma3.final_logit_softcapping", "not supported"]);
+    refused(
+        tiny("qwen35").with("nextn_predict_layers", number(1)),
+        &["qwen35.nextn_predict_layers", "1", "not supported"],
+    );
     refused(
         llama().with("expert_count", number(8)),
         &["llama.expert_count", "8", "not supported"],
     );
+}
+
+#[test]
+fn what_a_family_needs_has_to_be_there() {
+    for (name, stem) in [
+        ("qwen3moe", "expert_used_count"),
+        ("qwen3moe", "expert_feed_forward_length"),
+        ("gemma3", "attention.sliding_window"),
+        ("qwen35", "ssm.conv_kernel"),
+        ("qwen3next", "ssm.state_size"),
+    ] {
+        refused(tiny(name).without(stem), &[stem]);
+        refused(tiny(name).with(stem, number(0)), &[stem, "1 to"]);
+    }
+    let too_many = tiny("qwen3moe").with("expert_used_count", number(5));
+    refused(too_many, &["expert_used_count", "5", "1 to 4"]);
+    let odd = tiny("qwen35").with("ssm.group_count", number(3));
+    refused(odd, &["ssm.time_step_rank", "divide"]);
 }
 
 #[test]

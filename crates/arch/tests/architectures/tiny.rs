@@ -1,5 +1,6 @@
 //! A tiny index to change.
 
+use candor_arch::WeightKind;
 use candor_modelfile::{Index, Layout, Metadata, TensorInfo, Value};
 
 /// What an index is made of.
@@ -10,8 +11,83 @@ pub(crate) struct Tiny {
     pub(crate) tensors: Vec<(String, Vec<usize>, &'static str)>,
 }
 
-/// One layer: width 32, four heads of 8 that share two of key and value.
+/// One layer, or two of a kind each: width 32, four heads of 8 that share two of key and value.
 pub(crate) fn tiny(architecture: &'static str) -> Tiny {
+    match architecture {
+        "llama" | "qwen2" => dense(architecture),
+        _ => special(architecture),
+    }
+}
+
+/// What families have beside the numbers of all.
+fn features(architecture: &str) -> &'static [(&'static str, i128)] {
+    match architecture {
+        "qwen3" => &[("attention.key_length", 16)],
+        "qwen3moe" => &[
+            ("expert_count", 4),
+            ("expert_used_count", 2),
+            ("expert_feed_forward_length", 32),
+        ],
+        "gemma3" => &[
+            ("block_count", 2),
+            ("attention.sliding_window", 16),
+            ("attention.sliding_window_pattern", 2),
+        ],
+        "qwen35" => HYBRID,
+        "qwen35moe" | "qwen3next" => HYBRID_OF_EXPERTS,
+        _ => &[],
+    }
+}
+
+const HYBRID: &[(&str, i128)] = &[
+    ("block_count", 2),
+    ("full_attention_interval", 2),
+    ("rope.dimension_count", 4),
+    ("ssm.conv_kernel", 4),
+    ("ssm.state_size", 8),
+    ("ssm.group_count", 2),
+    ("ssm.time_step_rank", 4),
+    ("ssm.inner_size", 32),
+];
+
+const HYBRID_OF_EXPERTS: &[(&str, i128)] = &[
+    ("block_count", 2),
+    ("full_attention_interval", 2),
+    ("rope.dimension_count", 4),
+    ("ssm.conv_kernel", 4),
+    ("ssm.state_size", 8),
+    ("ssm.group_count", 2),
+    ("ssm.time_step_rank", 4),
+    ("ssm.inner_size", 32),
+    ("expert_count", 4),
+    ("expert_used_count", 2),
+    ("expert_feed_forward_length", 32),
+    ("expert_shared_feed_forward_length", 64),
+];
+
+/// A family whose tensors are those that its graph asks for: that these are the files' own names
+/// and shapes is shown by the models of the logits' tests.
+fn special(architecture: &'static str) -> Tiny {
+    let mut tiny = dense(architecture);
+    for (stem, value) in features(architecture) {
+        tiny = tiny.with(stem, Value::Integer(*value));
+    }
+    tiny.tensors
+        .retain(|(name, ..)| name == "token_embd.weight");
+    if let Ok(graph) = candor_arch::build(&tiny.index()) {
+        let weights = graph.weights.into_iter().skip(1);
+        tiny.tensors.extend(weights.map(|weight| {
+            let quant = match weight.kind {
+                WeightKind::Matrix if weight.dims.len() > 1 => "Q8_0",
+                _ => "F32",
+            };
+            (weight.name, weight.dims, quant)
+        }));
+    }
+    tiny
+}
+
+fn dense(architecture: &'static str) -> Tiny {
     let metadata = vec![
         ("block_count", Value::Integer(1)),
         ("embedding_length", Value::Integer(32)),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use candor_arch::{
-    Architecture, Graph, GraphBuilder, HParams, Node, NodeId, Op, WeightId, WeightKind,
+    Architecture, Features, Graph, GraphBuilder, HParams, Node, NodeId, Op, WeightId, WeightKind,
 };
 use candor_quant::QuantType;
 
@@ -240,6 +240,7 @@ pub(super) const SMALL: HParams = HParams {
     norm_eps: 1e-5,
     rope_base: 10_000.0,
     attention_scale: 0.18,
+    features: Features::SMALL,
 };
 
 /// The whole graph of an architecture for [`SMALL`], all tensors there.

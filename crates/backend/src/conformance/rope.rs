@@ -1,6 +1,6 @@
 //! Rope.
 
-use candor_arch::{Node, Op, Rope, RopeStyle};
+use candor_arch::{Node, Op, Rope, RopeScaling, RopeStyle};
 
 use super::bench::{Bench, around, compare, quant, tokens};
 use super::{Subject, Tolerance, reference};
@@ -35,6 +35,7 @@ fn check(subject: &Subject, style: RopeStyle, n_rot: usize, factors: &str) {
                 head_dim,
                 n_rot,
                 base,
+                scaling: RopeScaling::None,
                 factors: id,
             }),
             inputs: vec![embed],

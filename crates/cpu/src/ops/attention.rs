@@ -20,6 +20,15 @@ struct Shape {
     /// Query heads that share a key head.
     group: usize,
     scale: f32,
+    /// How many positions a query sees, its own among them.
+    window: usize,
+}
+
+impl Shape {
+    /// The first page that a query at this position sees something of.
+    fn first_page(&self, position: usize) -> usize {
+        (position + 1).saturating_sub(self.window) / PAGE_TOKENS
+    }
 }
 
 pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
@@ -40,6 +49,7 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
         head_dim,
         group: n_heads / n_kv_heads,
         scale,
+        window: f.state.window(layer),
     };
     let width = it.width;
     let mut out = f.work.values.take(node, f.rows.len() * width);
@@ -49,26 +59,13 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
         .runs
         .iter()
         .map(|run| {
-            let tokens = run.first_position + run.rows.len();
-            let heads = (0..n_kv_heads).map(|h| state.head(layer, h, run.slot, tokens));
+            let end = (run.first_position + run.rows.len()).div_ceil(PAGE_TOKENS);
+            let pages = shape.first_page(run.first_position)..end;
+            let heads = (0..n_kv_heads).map(|h| state.head(layer, h, run.slot, pages.clone()));
             (run, heads.collect())
         })
         .collect();
-    let mut items = Vec::new();
-    let mut rest = &mut out[..];
-    for (run, heads) in &heads {
-        let (part, after) = rest.split_at_mut(run.rows.len() * width);
-        rest = after;
-        let queue = TileQueue::new(part, width, TILE_QUERIES, shape.group * head_dim);
-        let queries = &queries[run.rows.start * width..run.rows.end * width];
-        items.extend(std::iter::from_fn(|| queue.take()).map(|tile| Item {
-            head: &heads[tile.cols().start / (shape.group * head_dim)],
-            queries,
-            width,
-            first_position: run.first_position + tile.rows().start,
-            tile,
-        }));
-    }
+    let mut items = items(&heads, (queries, &mut out, width), shape);
     let kernels = f.machine.kernels;
     let threads = &mut f.work.threads;
     let done = f
@@ -80,13 +77,14 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
                     let attention = Attention {
                         queries: item.queries,
                         head_dim,
-                        pages,
+                        pages: &pages[item.skipped..],
                         first_position: item.first_position,
+                        window: shape.window,
                         scale,
                     };
                     kernels.attend(&attention, &mut item.tile);
                 }
-                Head::F32(pages) => attend(item, pages, shape, scratch),
+                Head::F32(pages) => attend(item, &pages[item.skipped..], shape, scratch),
             }
         });
     drop(items);
@@ -94,12 +92,45 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
     Ok(done?)
 }
 
+/// Cuts the output of all runs into tiles. `heads` has the pages of each run's key heads.
+fn items<'a>(
+    heads: &'a [(&Run, Vec<Head<'a>>)],
+    (queries, out, width): (&'a [f32], &'a mut [f32], usize),
+    shape: Shape,
+) -> Vec<Item<'a>> {
+    let group_width = shape.group * shape.head_dim;
+    let mut items = Vec::new();
+    let mut rest = out;
+    for (run, heads) in heads {
+        let (part, after) = rest.split_at_mut(run.rows.len() * width);
+        rest = after;
+        let queue = TileQueue::new(part, width, TILE_QUERIES, group_width);
+        let queries = &queries[run.rows.start * width..run.rows.end * width];
+        items.extend(std::iter::from_fn(|| queue.take()).map(|tile| {
+            let position = run.first_position + tile.rows().start;
+            let first_page = shape.first_page(position);
+            Item {
+                head: &heads[tile.cols().start / group_width],
+                skipped: first_page - shape.first_page(run.first_position),
+                queries,
+                width,
+                first_position: position - first_page * PAGE_TOKENS,
+                tile,
+            }
+        }));
+    }
+    items
+}
+
 /// Some queries of one run and one key head.
 struct Item<'a> {
     head: &'a Head<'a>,
+    /// Pages of the run at the front that none of them sees.
+    skipped: usize,
     /// Of the run, all heads.
     queries: &'a [f32],
     width: usize,
+    /// Of the first row, counted from the first page that it sees.
     first_position: usize,
     tile: Tile<'a>,
 }
@@ -152,7 +183,10 @@ fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape, scratch: &
             let seen = (position + 1)
                 .saturating_sub(page_idx * PAGE_TOKENS)
                 .min(PAGE_TOKENS);
-            if seen == 0 {
+            let hidden = (position + 1)
+                .saturating_sub(shape.window)
+                .saturating_sub(page_idx * PAGE_TOKENS);
+            if seen <= hidden {
                 continue;
             }
             for head in 0..group {
@@ -164,13 +198,12 @@ fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape, scratch: &
                     values: &mut sums[at * head_dim..][..head_dim],
                 };
                 let query = &query[..head_dim];
-                add_page(
-                    sums,
-                    query,
-                    page,
-                    shape.scale,
-                    (&mut scores[..seen], page_sum),
-                );
+                let page = FloatHead {
+                    keys: &page.keys[hidden * head_dim..],
+                    values: &page.values[hidden * head_dim..],
+                };
+                let scores = &mut scores[..seen - hidden];
+                add_page(sums, query, &page, shape.scale, (scores, page_sum));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! RmsNorm: x / sqrt(mean(x²) + eps) · weight.
+//! RmsNorm: x / sqrt(mean(x²) + eps) · weight, for each part of the row as long as the weight.
 
 use candor_arch::{NodeId, WeightId};
 
@@ -32,6 +32,15 @@ pub(crate) fn norm_row(
     eps: f32,
     out: &mut [f32],
 ) {
+    for (x, out) in x
+        .chunks_exact(weight.len())
+        .zip(out.chunks_exact_mut(weight.len()))
+    {
+        norm_part(machine, x, weight, eps, out);
+    }
+}
+
+fn norm_part(machine: &Machine<'_>, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     if !machine.is_exact() {
         return machine.kernels.rms_norm(x, weight, eps, out);
     }

@@ -43,10 +43,13 @@ pub(crate) struct Attention<'a> {
     pub(crate) queries: &'a [f32],
     /// Elements of a head.
     pub(crate) head_dim: usize,
-    /// The pages of the key head, from position 0 on.
+    /// Pages of the key head that follow each other, from position 0 on, or from a later page that
+    /// no row sees beyond.
     pub(crate) pages: &'a [KvHead<'a>],
-    /// The position of the tile's first row. A row sees its own position and all before it.
+    /// The position of the tile's first row, counted from the first of the pages.
     pub(crate) first_position: usize,
+    /// How many positions a row sees: its own and those right before it.
+    pub(crate) window: usize,
     /// What scores are multiplied with.
     pub(crate) scale: f32,
 }
@@ -97,6 +100,14 @@ impl<'a> AttendTask<'a> {
     /// How many positions of a page a row sees.
     pub(super) fn seen(&self, row: usize, page_idx: usize) -> usize {
         (self.attention.first_position + row + 1)
+            .saturating_sub(page_idx * KV_PAGE)
+            .min(KV_PAGE)
+    }
+
+    /// How many positions at the front of a page lie before a row's window.
+    pub(super) fn hidden(&self, row: usize, page_idx: usize) -> usize {
+        (self.attention.first_position + row + 1)
+            .saturating_sub(self.attention.window)
             .saturating_sub(page_idx * KV_PAGE)
             .min(KV_PAGE)
     }

@@ -222,17 +222,28 @@ fn attention_is_right_and_does_not_depend_on_its_neighbours() {
         (20, 2, 3, 255),
     ];
     for (head_dim, heads, rows, first) in cases {
-        let case = AttentionCase::new(head_dim, heads, rows, first);
-        each_table(|kernels| {
-            let what = format!("{head_dim} {heads} {rows} {first} {}", kernels.name);
-            assert!(case.is_right(kernels), "{what}");
-            let together = case.compute(kernels, rows);
-            for rows_per_tile in [1, 2, 3] {
-                let apart = case.compute(kernels, rows_per_tile);
-                assert!(bits(&apart) == bits(&together), "{what} by {rows_per_tile}");
-            }
-        });
+        for window in [usize::MAX, 300, 40, 1] {
+            let mut case = AttentionCase::new(head_dim, heads, rows, first);
+            case.window = window;
+            check_attention(
+                &case,
+                rows,
+                &format!("{head_dim} {heads} {rows} {first} {window}"),
+            );
+        }
     }
+}
+
+fn check_attention(case: &AttentionCase, rows: usize, what: &str) {
+    each_table(|kernels| {
+        let what = format!("{what} {}", kernels.name);
+        assert!(case.is_right(kernels), "{what}");
+        let together = case.compute(kernels, rows);
+        for rows_per_tile in [1, 2, 3] {
+            let apart = case.compute(kernels, rows_per_tile);
+            assert!(bits(&apart) == bits(&together), "{what} by {rows_per_tile}");
+        }
+    });
 }
 
 #[test]

@@ -160,3 +160,8 @@ fn smollm2_135m_q4_1() {
 fn qwen2_5_coder_0_5b_q4_k_m() {
     check("qwen2.5-coder-0.5b-instruct-q4_k_m");
 }
+
+#[test]
+fn gemma3_270m_q4_k_m() {
+    check("gemma3-270m-q4_k_m");
+}

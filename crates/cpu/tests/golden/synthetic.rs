@@ -18,8 +18,38 @@ fn distance(found: &[f32], expected: &[f32]) -> (f32, f32) {
     ((squares / found.len() as f64).sqrt() as f32, largest)
 }
 
+/// How near a model can be expected, by what it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Only the order of float32 sums differs.
+    Plain,
+    /// The other program takes GELU from a table in half precision, and a delta net amplifies
+    /// what float32 rounds.
+    Amplified,
+}
+
+impl Kind {
+    /// Root mean square and largest difference of the exact path.
+    fn exact(self) -> (f32, f32) {
+        match self {
+            Self::Plain => (1e-3, 1e-2),
+            Self::Amplified => (4e-3, 5e-2),
+        }
+    }
+}
+
+/// How the fast path is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fast {
+    /// Root mean square over all positions, within 1.5 of the other program's.
+    All,
+    /// The median over the positions of their root mean squares, within 3: where two experts are
+    /// close, rounding chooses the other one, and one position's logits jump.
+    Median,
+}
+
 /// Runs every case of a model on both paths.
-fn check(name: &str) {
+fn check(name: &str, kind: Kind, fast: Fast) {
     let (golden, numbers) = data::read("logits", name);
     let loaded = runner::load(&data::model(&golden));
     let mut decided = 0;
@@ -33,17 +63,20 @@ fn check(name: &str) {
         for precision in [Precision::Exact, Precision::Fast] {
             let mut session = runner::open(&*loaded, precision, ctx_len);
             let found = runner::logits(&mut *session, &case.tokens, case.first_pos, 512).concat();
-            let (rms, largest) = distance(&found, expected);
+            let (rms, largest) = match (precision, fast) {
+                (Precision::Fast, Fast::Median) => median(&found, expected, golden.n_vocab),
+                _ => distance(&found, expected),
+            };
             eprintln!(
                 "{name} {} {precision:?}: rms {rms:.2e}, largest {largest:.2e}",
                 case.name
             );
             let own = case.diff.as_ref().expect("both runs were made").rms;
-            let (rms_max, largest_max) = match precision {
-                // Only the order of float32 sums differs.
-                Precision::Exact => (1e-3, 1e-2),
+            let (rms_max, largest_max) = match (precision, fast) {
+                (Precision::Exact, _) => kind.exact(),
                 // As near as the other program's own 8-bit activations.
-                Precision::Fast => ((1.5 * own).max(0.01), f32::INFINITY),
+                (Precision::Fast, Fast::All) => ((1.5 * own).max(0.01), f32::INFINITY),
+                (Precision::Fast, Fast::Median) => ((3.0 * own).max(0.01), f32::INFINITY),
             };
             assert!(
                 rms <= rms_max && largest <= largest_max,
@@ -56,14 +89,26 @@ fn check(name: &str) {
             &case.tokens,
             &case.greedy_f32,
             &case.greedy_margin_f32,
-            // The logits are within 1e-4, as the lines above print.
-            2e-3,
+            // Twice what the lines above print, at the most.
+            match kind {
+                Kind::Plain => 2e-3,
+                Kind::Amplified => 2e-2,
+            },
         );
         eprintln!("{name} {}: {steps} greedy steps", case.name);
         decided += steps;
     }
     assert!(decided > 16, "most steps are no ties");
-    check_trace(&golden, &golden.cases[0], &numbers);
+    check_trace(&golden, &golden.cases[0], &numbers, kind);
+}
+
+/// The root mean square of the position in the middle, and the largest difference of all.
+fn median(found: &[f32], expected: &[f32], n_vocab: usize) -> (f32, f32) {
+    let rows = found.chunks(n_vocab).zip(expected.chunks(n_vocab));
+    let (mut each, largest): (Vec<f32>, Vec<f32>) = rows.map(|(f, e)| distance(f, e)).unzip();
+    each.sort_by(f32::total_cmp);
+    let largest = largest.into_iter().fold(0.0, f32::max);
+    (each[each.len() / 2], largest)
 }
 
 /// Collects the nodes that the trace has, under its names.
@@ -85,7 +130,7 @@ impl Tap for Trace {
 }
 
 /// Holds the values between the nodes of the exact path against the trace.
-fn check_trace(golden: &Golden, case: &Case, numbers: &[f32]) {
+fn check_trace(golden: &Golden, case: &Case, numbers: &[f32], kind: Kind) {
     let loaded = runner::load(&data::model(golden));
     let mut session = runner::open(&*loaded, Precision::Exact, case.tokens.len());
     let mut tap = Trace(Vec::new());
@@ -93,7 +138,7 @@ fn check_trace(golden: &Golden, case: &Case, numbers: &[f32]) {
     session
         .tapped(&batch, &mut tap, &mut Rows::default())
         .expect("the forward succeeds");
-    assert!(case.trace_f32.len() >= 5, "two layers and the ends");
+    assert!(case.trace_f32.len() >= 3, "a layer and the end");
     for trace in &case.trace_f32 {
         let expected = &numbers[trace.offset..][..trace.shape[0] * trace.shape[1]];
         let found = tap.0.iter().find(|(name, _)| *name == trace.name);
@@ -103,8 +148,12 @@ fn check_trace(golden: &Golden, case: &Case, numbers: &[f32]) {
         let (rms, largest) = distance(found, expected);
         let scale = (expected.iter().map(|v| v * v).sum::<f32>() / expected.len() as f32).sqrt();
         // Relative to the values, since they grow from layer to layer.
+        let limit = match kind {
+            Kind::Plain => 1e-4,
+            Kind::Amplified => 2e-3,
+        };
         assert!(
-            rms <= 1e-4 * scale && largest <= 1e-3 * scale,
+            rms <= limit * scale && largest <= 10.0 * limit * scale,
             "{} {}: rms {rms}, largest {largest}, values {scale}",
             golden.model,
             trace.name
@@ -113,22 +162,35 @@ fn check_trace(golden: &Golden, case: &Case, numbers: &[f32]) {
 }
 
 macro_rules! models {
-    ($($name:ident: $file:literal,)*) => { $(
+    ($($name:ident: $file:literal $kind:ident $fast:ident,)*) => { $(
         #[test]
         fn $name() {
-            check($file);
+            check($file, Kind::$kind, Fast::$fast);
         }
     )* };
 }
 
 models! {
-    llama_f32: "s01-llama-f32",
-    llama_f16_tied: "s02-llama-f16-spm",
-    llama_bf16_with_rope_factors: "s03-llama-bf16-ropefreqs",
-    llama_q8_0: "s04-llama-q8_0",
-    llama_q4_0: "s05-llama-q4_0",
-    llama_q4_1_tied: "s06-llama-q4_1",
-    llama_iq: "s22-llama-iq2-iq3",
-    qwen2_q5: "s09-qwen2-q5_0-q5_1",
-    qwen2_q4_k: "s10-qwen2-q4_k_m",
+    llama_f32: "s01-llama-f32" Plain All,
+    llama_f16_tied: "s02-llama-f16-spm" Plain All,
+    llama_bf16_with_rope_factors: "s03-llama-bf16-ropefreqs" Plain All,
+    llama_q8_0: "s04-llama-q8_0" Plain All,
+    llama_q4_0: "s05-llama-q4_0" Plain All,
+    llama_q4_1_tied: "s06-llama-q4_1" Plain All,
+    llama_f16_yarn: "s07-llama-f16-yarn" Plain All,
+    llama_f16_linear: "s08-llama-f16-linear" Plain All,
+    qwen2_q5: "s09-qwen2-q5_0-q5_1" Plain All,
+    qwen2_q4_k: "s10-qwen2-q4_k_m" Plain All,
+    qwen3_q5_k_wide_heads_tied: "s11-qwen3-q5_k_m" Plain All,
+    qwen3_q2_k_q3_k: "s12-qwen3-q2_k-q3_k" Plain All,
+    qwen3_iq4: "s13-qwen3-iq4" Plain All,
+    qwen3moe_q4_k: "s14-qwen3moe-q4_k_m" Plain Median,
+    qwen3moe_mxfp4: "s15-qwen3moe-mxfp4" Plain Median,
+    gemma3_q4_0: "s16-gemma3-q4_0" Amplified All,
+    gemma3_q4_k_with_a_period_of_3: "s17-gemma3-q4_k_m" Amplified All,
+    qwen35_f16: "s18-qwen35-f16" Amplified All,
+    qwen35_q4_k: "s19-qwen35-q4_k_m" Amplified Median,
+    qwen35moe_q8_0: "s20-qwen35moe-q8_0" Amplified Median,
+    qwen3next_q8_0: "s21-qwen3next-q8_0" Amplified Median,
+    llama_iq: "s22-llama-iq2-iq3" Plain All,
 }

@@ -86,8 +86,13 @@ unsafe fn tile<const R: usize>(task: &AttendTask, first: usize) -> usize {
             score(&queries, page, seen_most, &mut scores);
             for r in 0..R {
                 let seen = task.seen(queries.rows[r], page_idx);
-                let (maximum, total) = weigh(&mut scores.0[r], seen, maxima[r]);
-                kept[r] = scalar_exp(maxima[r] - maximum);
+                let hidden = task.hidden(queries.rows[r], page_idx);
+                let (maximum, total) = weigh(&mut scores.0[r], hidden..seen, maxima[r]);
+                // Nothing may have been seen yet, and no difference of infinities is a number.
+                kept[r] = match maximum == maxima[r] {
+                    true => 1.0,
+                    false => scalar_exp(maxima[r] - maximum),
+                };
                 maxima[r] = maximum;
                 totals[r] = totals[r] * kept[r] + total;
             }
@@ -145,10 +150,20 @@ unsafe fn score<const R: usize>(
     }
 }
 
-/// Turns the first `seen` scores into exponentials against the greatest score so far, and the
-/// others into zeros. Gives that greatest score, and the sum.
+/// Turns the seen scores into exponentials against the greatest score so far, and the others into
+/// zeros. Gives that greatest score, and the sum.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,fma,f16c")]
-unsafe fn weigh(scores: &mut [f32; KV_PAGE], seen: usize, before: f32) -> (f32, f32) {
+unsafe fn weigh(
+    scores: &mut [f32; KV_PAGE],
+    seen: std::ops::Range<usize>,
+    before: f32,
+) -> (f32, f32) {
+    if seen.is_empty() {
+        scores[..seen.end].fill(0.0);
+        return (before, 0.0);
+    }
+    scores[..seen.start].fill(f32::NEG_INFINITY);
+    let seen = seen.end;
     let nothing = _mm512_set1_ps(f32::NEG_INFINITY);
     let blocks = seen.div_ceil(LANES);
     let mut values = [nothing; SCORE_BLOCKS];

@@ -16,6 +16,8 @@ pub(in crate::simd) struct AttentionCase {
     heads: usize,
     rows: usize,
     first_position: usize,
+    /// How many positions a query sees.
+    pub(in crate::simd) window: usize,
     queries: Vec<f32>,
     /// Position after position, already rounded to half precision.
     pub(in crate::simd) keys: Vec<f32>,
@@ -42,6 +44,7 @@ impl AttentionCase {
             heads,
             rows,
             first_position,
+            window: usize::MAX,
             queries: numbers(rows * heads * head_dim, 21)
                 .iter()
                 .map(|v| v * 8.0)
@@ -92,6 +95,7 @@ impl AttentionCase {
                 head_dim: self.head_dim,
                 pages: &pages,
                 first_position: self.first_position + tile.rows().start,
+                window: self.window,
                 scale: self.scale(),
             };
             kernels.attend(&attention, &mut tile);
@@ -107,10 +111,12 @@ impl AttentionCase {
         let mut out = Vec::new();
         for (i, query) in self.queries.chunks_exact(self.head_dim).enumerate() {
             let seen = self.first_position + i / self.heads + 1;
+            let hidden = seen.saturating_sub(self.window);
             let scores: Vec<f64> = self
                 .keys
                 .chunks_exact(self.head_dim)
                 .take(seen)
+                .skip(hidden)
                 .map(|key| {
                     let terms = query
                         .iter()
@@ -123,7 +129,8 @@ impl AttentionCase {
             let weights: Vec<f64> = scores.iter().map(|s| (s - greatest).exp()).collect();
             let total: f64 = weights.iter().sum();
             for d in 0..self.head_dim {
-                let values = self.values.iter().skip(d).step_by(self.head_dim);
+                let first = hidden * self.head_dim + d;
+                let values = self.values.iter().skip(first).step_by(self.head_dim);
                 let sum: f64 = weights
                     .iter()
                     .zip(values)

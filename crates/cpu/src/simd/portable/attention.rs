@@ -31,12 +31,17 @@ fn attend_one(task: &AttendTask, row: usize, query: &[f32], out: &mut [f32]) {
     let mut total = 0.0f32;
     out.fill(0.0);
     for (page_idx, page) in task.attention.pages.iter().enumerate() {
-        let scores = &mut scores[..task.seen(row, page_idx)];
-        if scores.is_empty() {
+        let seen = task.seen(row, page_idx);
+        if seen == 0 {
             break;
         }
+        let hidden = task.hidden(row, page_idx);
+        if hidden >= seen {
+            continue;
+        }
         let before = maximum;
-        for (pos, score) in scores.iter_mut().enumerate() {
+        let scores = &mut scores[hidden..seen];
+        for (pos, score) in (hidden..).zip(scores.iter_mut()) {
             *score = 0.0;
             for (d, q) in query.iter().enumerate() {
                 *score += q * f16::from_bits(page.keys[key_place(head_dim, pos, d)]).to_f32();
@@ -47,7 +52,8 @@ fn attend_one(task: &AttendTask, row: usize, query: &[f32], out: &mut [f32]) {
         let kept = (before - maximum).exp();
         total *= kept;
         out.iter_mut().for_each(|o| *o *= kept);
-        for (score, value) in scores.iter_mut().zip(page.values.chunks_exact(head_dim)) {
+        let values = page.values[hidden * head_dim..].chunks_exact(head_dim);
+        for (score, value) in scores.iter_mut().zip(values) {
             let weight = (*score - maximum).exp();
             total += weight;
             for (o, v) in out.iter_mut().zip(value) {

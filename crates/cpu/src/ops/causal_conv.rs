@@ -1,0 +1,56 @@
+//! CausalConv: silu of a weighted sum over each channel's last values.
+//!
+//! The state keeps the rows before a run, the oldest first.
+
+use candor_arch::{Activation, NodeId, WeightId};
+
+use super::gated_ffn::activate;
+use crate::forward::{Forward, Stopped, each_row};
+
+pub(crate) fn run(
+    f: &mut Forward<'_>,
+    node: NodeId,
+    weight: WeightId,
+    taps: usize,
+) -> Result<(), Stopped> {
+    let it = f.machine.weights.model.graph.node(node);
+    let layer = it.layer.expect("a convolution belongs to a layer");
+    let (input, width) = (it.inputs[0], it.width);
+    let mut out = f.work.values.take(node, f.rows.len() * width);
+    let weight = f.machine.weights.vector(weight);
+    let mut done = Ok(());
+    for run in f.runs {
+        let rows = run.rows.start * width..run.rows.end * width;
+        let x = &f.work.values.of(input)[rows.clone()];
+        let kept = f.state.conv(layer, run.slot);
+        let before = kept.before.unwrap_or(kept.now);
+        // The rows before the run, then those of the run.
+        let mut padded = Vec::with_capacity(before.len() + x.len());
+        padded.extend_from_slice(before);
+        padded.extend_from_slice(x);
+        kept.now
+            .copy_from_slice(&padded[padded.len() - (taps - 1) * width..]);
+        let threads = &mut f.work.threads;
+        let filled = each_row(
+            &f.machine,
+            f.cancel,
+            threads,
+            (&mut out[rows], width),
+            |row, out| {
+                let last = &padded[row * width..][..taps * width];
+                for (channel, out) in out.iter_mut().enumerate() {
+                    let values = last[channel..].iter().step_by(width);
+                    let weights = &weight[channel * taps..][..taps];
+                    let sum = values.zip(weights).map(|(v, w)| v * w).sum();
+                    *out = activate(Activation::Silu, sum);
+                }
+            },
+        );
+        if filled.is_err() {
+            done = filled;
+            break;
+        }
+    }
+    f.work.values.put(node, out);
+    done
+}
