@@ -39,7 +39,10 @@ fn distance(found: &[f32], expected: &[f32]) -> (f32, f32) {
     assert_eq!(found.len(), expected.len());
     let differences = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
     let squares: f32 = differences.clone().map(|d| d * d).sum();
-    ((squares / found.len() as f32).sqrt(), differences.fold(0.0, f32::max))
+    (
+        (squares / found.len() as f32).sqrt(),
+        differences.fold(0.0, f32::max),
+    )
 }
 
 /// `fast_rms` is what 8-bit activations may do: one and a half times what they do in ggml, on the
@@ -50,8 +53,12 @@ fn check(name: &str, fast_rms: f32) {
     let expected: Expected =
         serde_json::from_str(&text.expect("the golden file is there")).expect("its form is known");
     let numbers = fs::read(folder().join(&expected.logits_file)).expect("the logits are there");
-    let numbers: Vec<f32> =
-        numbers.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    let numbers: Vec<f32> = numbers
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|bytes| f32::from_le_bytes(*bytes))
+        .collect();
     let loaded = runner::load(&folder().join(format!("{name}.apr")));
     for case in &expected.cases {
         let want = &numbers[case.offset..][..case.n_pos * expected.n_vocab];
@@ -62,7 +69,10 @@ fn check(name: &str, fast_rms: f32) {
             let mut session = runner::open(&*loaded, precision, case.tokens.len());
             let found = runner::logits(&mut *session, &case.tokens, 0, 512).concat();
             let (rms, largest) = distance(&found, want);
-            eprintln!("{name} {} {precision:?}: rms {rms:.2e}, largest {largest:.2e}", case.name);
+            eprintln!(
+                "{name} {} {precision:?}: rms {rms:.2e}, largest {largest:.2e}",
+                case.name
+            );
             assert!(rms <= rms_max && largest <= largest_max, "{rms} {largest}");
         }
     }

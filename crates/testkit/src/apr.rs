@@ -158,14 +158,22 @@ impl Apr {
         out[20..24].copy_from_slice(&(metadata.len() as u32).to_le_bytes());
         out[24..32].copy_from_slice(&index_at.to_le_bytes());
         out[32..40].copy_from_slice(&data_at.to_le_bytes());
-        let checksum = crc32([&out[..40], &out[44..64]].concat().iter());
-        out[40..44].copy_from_slice(&checksum.to_le_bytes());
+        seal(&mut out);
         if self.has_footer {
             let checksum = crc32(out.iter());
             out.extend(checksum.to_le_bytes());
         }
         out
     }
+}
+
+/// Makes the checksum of a header right again, if there is a whole header.
+pub fn seal(file: &mut [u8]) {
+    if file.len() < 64 {
+        return;
+    }
+    let checksum = crc32([&file[..40], &file[44..64]].concat().iter());
+    file[40..44].copy_from_slice(&checksum.to_le_bytes());
 }
 
 /// The values that a tensor has after a writer stored it anew.

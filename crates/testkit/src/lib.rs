@@ -16,6 +16,7 @@ pub mod apr;
 pub mod damage;
 pub mod gguf;
 mod model;
+pub mod mutate;
 mod random;
 #[cfg(feature = "scripted")]
 pub mod scripted;

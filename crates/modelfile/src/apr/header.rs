@@ -3,8 +3,8 @@
 use crate::error::{AprError, Needed, ParseError};
 use crate::limits;
 
-use super::HEADER_BYTES;
 use super::checksum::crc32;
+use super::{HEADER_BYTES, MAGIC};
 
 const LZ4: u16 = 0x0001;
 const ZSTD: u16 = 0x0002;
@@ -28,14 +28,17 @@ impl Header {
             found: file_len,
             needed: Needed::AtLeast(HEADER_BYTES),
         };
+        let stranger = || ParseError::NotAModel {
+            looks_like: crate::sniff::looks_like(bytes),
+        };
+        if bytes.len() >= MAGIC.len() && !bytes.starts_with(MAGIC) {
+            return Err(stranger());
+        }
         // The fourth byte alone tells the versions that have no common header.
-        match bytes.get(3) {
+        match bytes.get(MAGIC.len()) {
             Some(b'N' | b'1') => return Err(AprError::Version { found: 1 }.into()),
             Some(0 | b'2') => {}
-            Some(_) => {
-                let looks_like = crate::sniff::looks_like(bytes);
-                return Err(ParseError::NotAModel { looks_like });
-            }
+            Some(_) => return Err(stranger()),
             None => return Err(truncated),
         }
         let Some(head) = bytes.first_chunk::<{ HEADER_BYTES as usize }>() else {

@@ -17,15 +17,20 @@ use crate::metadata::{Metadata, Value};
 #[error("the metadata is not a JSON object: {0}")]
 pub struct JsonError(#[from] serde_json::Error);
 
-/// Memory that lists may take beyond the size of their text.
-const SPARE_BYTES: usize = 1 << 25;
+/// Memory of a text in a list beside its characters: the three words of its handle, and what an
+/// allocator adds to a short one.
+const TEXT_BYTES: usize = 24 + 32;
 
 /// The only object whose entries count.
 const FLATTENED: &str = "special_tokens";
 
 /// Reads all entries.
 pub(super) fn read(bytes: &[u8]) -> Result<Metadata, JsonError> {
-    let budget = Cell::new(bytes.len().saturating_add(SPARE_BYTES));
+    let budget = Cell::new(
+        bytes
+            .len()
+            .saturating_add(limits::LIST_SPARE_BYTES_MAX as usize),
+    );
     let mut metadata = Metadata::new();
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let object = Object {
@@ -170,7 +175,15 @@ impl<'de> Visitor<'de> for Item<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut found = List::default();
         while let Some(element) = list.next_element_seed(self)? {
-            charge(self.0, size_of::<String>())?;
+            let is_text = matches!(element, Some(Value::Text(_)));
+            charge(
+                self.0,
+                if is_text {
+                    TEXT_BYTES
+                } else {
+                    size_of::<i64>()
+                },
+            )?;
             found.push(element);
         }
         Ok(found.finish())

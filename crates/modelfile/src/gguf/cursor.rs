@@ -8,6 +8,8 @@ pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: u64,
     file_len: u64,
+    /// Memory that lists may still take beyond their bytes in the file.
+    spare: u64,
 }
 
 impl<'a> Cursor<'a> {
@@ -16,7 +18,22 @@ impl<'a> Cursor<'a> {
             bytes,
             at: 0,
             file_len,
+            spare: limits::LIST_SPARE_BYTES_MAX,
         }
+    }
+
+    /// Notes that something in memory takes so many bytes more than in the file; refuses where
+    /// a file asks for more than any real one does.
+    pub(super) fn expand(&mut self, bytes: u64) -> Result<(), ParseError> {
+        let Some(left) = self.spare.checked_sub(bytes) else {
+            return Err(ParseError::LimitExceeded {
+                what: "bytes of memory for lists of short values",
+                found: limits::LIST_SPARE_BYTES_MAX - self.spare + bytes,
+                limit: limits::LIST_SPARE_BYTES_MAX,
+            });
+        };
+        self.spare = left;
+        Ok(())
     }
 
     /// The place of the next byte.

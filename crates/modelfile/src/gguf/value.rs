@@ -11,17 +11,24 @@ struct Scalar {
     id: u32,
     /// Bytes of one value, or the least that one takes (a text: its length).
     bytes_min: u64,
+    /// Bytes that a value of a list takes in memory beyond those in the file.
+    expands_by: u64,
     read: fn(&mut Cursor<'_>) -> Result<Value, ParseError>,
     read_list: fn(&mut Cursor<'_>, u64) -> Result<Value, ParseError>,
 }
 
 const ARRAY_ID: u32 = 9;
 
+/// A text in memory: the three words of its handle, and what an allocator adds to a short one,
+/// less the length in the file.
+const TEXT_EXPANDS_BY: u64 = 24 + 32 - 8;
+
 macro_rules! integer {
     ($id:literal, $type:ty) => {
         Scalar {
             id: $id,
             bytes_min: size_of::<$type>() as u64,
+            expands_by: (size_of::<i64>() - size_of::<$type>()) as u64,
             read: |c| {
                 Ok(Value::Integer(i128::from(<$type>::from_le_bytes(
                     c.array()?,
@@ -44,6 +51,7 @@ macro_rules! float {
         Scalar {
             id: $id,
             bytes_min: size_of::<$type>() as u64,
+            expands_by: 0,
             read: |c| Ok(Value::Float(f64::from(<$type>::from_le_bytes(c.array()?)))),
             read_list: |c, len| {
                 let bytes = c.take(len * size_of::<$type>() as u64)?;
@@ -68,12 +76,14 @@ const SCALARS: &[Scalar] = &[
     Scalar {
         id: 7,
         bytes_min: 1,
+        expands_by: 0,
         read: |c| Ok(Value::Bool(c.array::<1>()? != [0])),
         read_list: |c, len| Ok(Value::Bools(c.take(len)?.iter().map(|b| *b != 0).collect())),
     },
     Scalar {
         id: 8,
         bytes_min: size_of::<u64>() as u64,
+        expands_by: TEXT_EXPANDS_BY,
         read: |c| c.text(TEXT, limits::STRING_BYTES_MAX).map(Value::Text),
         read_list: |c, len| {
             (0..len)
@@ -115,6 +125,7 @@ fn read_value(cursor: &mut Cursor<'_>, key: &str) -> Result<Value, ParseError> {
     let len = cursor.count("elements in a list", limits::ARRAY_ELEMS_MAX)?;
     // Before a list is allocated, at least this much has to be there.
     cursor.need(len * scalar.bytes_min)?;
+    cursor.expand(len * scalar.expands_by)?;
     (scalar.read_list)(cursor, len)
 }
 
