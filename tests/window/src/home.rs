@@ -68,6 +68,22 @@ impl Home {
         Ok(fs::write(self.dialog_answer(), b"")?)
     }
 
+    /// A second name in this home for a file, without its bytes a second time where the disk can
+    /// do that.
+    ///
+    /// # Errors
+    /// If neither a link nor a copy can be made.
+    pub fn place(&self, file: &Path, name: &str) -> Result<()> {
+        let place = self.join(name);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        if fs::hard_link(file, &place).is_err() {
+            fs::copy(file, &place).with_context(|| place.display().to_string())?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn dialog_answer(&self) -> PathBuf {
         self.path().join("dialog-answer")
     }

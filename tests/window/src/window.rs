@@ -47,7 +47,7 @@ impl Window {
             program,
             data,
         };
-        window.wait_for("[data-testid=banner]")?;
+        window.wait_for("[data-testid=window][data-phase=ready]")?;
         Ok(window)
     }
 
@@ -152,6 +152,12 @@ impl Window {
     /// # Errors
     /// If it cannot be taken or written.
     pub fn picture(&self, path: &Path) -> Result<()> {
+        // The page is drawn a frame after it has changed; what moves has come to rest after a
+        // few more.
+        let body = "const done = arguments[0]; let frames = 20;
+            const next = () => { frames -= 1; frames ? requestAnimationFrame(next) : done(null); };
+            next();";
+        self.script_later(body, &[])?;
         let value = self.driver.command(&Verb::Get, "/screenshot")?;
         let text = value.as_str().context("a picture")?;
         fs::write(

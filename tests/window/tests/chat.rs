@@ -28,7 +28,6 @@ fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
         window.count("[data-testid=empty-open-file]")? == 1,
         "a way to open a file"
     );
-    needs.picture(&window, "empty")?;
 
     home.answer_the_dialog_with(&model)?;
     window.click("[data-testid=empty-open-file]")?;
@@ -39,7 +38,7 @@ fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
     }
 
     window.ask(LONG)?;
-    window.watch_it_grow(40)?;
+    window.watch_it_grow(400)?;
     needs.picture(&window, "streaming")?;
     let took = window.stop()?;
     println!("Stop was answered after {:.0} ms", took.as_secs_f64() * 1e3);
@@ -69,6 +68,26 @@ fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
     ensure!(window.replies()? == 2, "both replies are there");
     let last = window.stands_still()?;
     ensure!(last == answered, "{last:?} instead of {answered:?}");
+    window.close()
+}
+
+#[test]
+fn the_starter_model_is_one_click_away() -> Result<()> {
+    let test = "the starter model";
+    let _turn = one_at_a_time();
+    let Some(needs) = Requirements::find(test) else {
+        return Ok(());
+    };
+    let Some(model) = needs.model(Model::SmolLm2, test) else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+    home.place(&model, "data/models/smollm2-135m-instruct-q4_1.gguf")?;
+    let window = Window::open(&needs, &home, &[])?;
+    window.wait_for("[data-testid=empty-starter]")?;
+    needs.picture(&window, "empty")?;
+    window.click("[data-testid=empty-starter]")?;
+    window.wait_for_model("smollm2")?;
     window.close()
 }
 
