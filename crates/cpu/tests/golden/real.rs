@@ -19,7 +19,13 @@ const EXACT: Limits = Limits {
     mean_nll: 2e-3,
 };
 
-fn check(name: &str) {
+/// The other program takes GELU from a table in half precision.
+const EXACT_WITH_GELU: Limits = Limits {
+    rms: 4e-3,
+    mean_nll: 4e-3,
+};
+
+fn check(name: &str, exact: &Limits) {
     let (golden, _) = data::read("real", name);
     let Some(path) = data::real_model(&golden) else {
         eprintln!(
@@ -31,7 +37,7 @@ fn check(name: &str) {
     let loaded = runner::load(&path);
     let fast = fast_limits(&golden);
     for case in &golden.cases {
-        for (precision, limits) in [(Precision::Exact, &EXACT), (Precision::Fast, &fast)] {
+        for (precision, limits) in [(Precision::Exact, exact), (Precision::Fast, &fast)] {
             let ctx_len = case.tokens.len() + case.greedy_f32.len();
             let mut session = runner::open(&*loaded, precision, ctx_len);
             if let Some(top) = &case.top_f32 {
@@ -153,15 +159,15 @@ fn mean_nll(session: &mut dyn candor_backend::Session, tokens: &[u32]) -> f64 {
 
 #[test]
 fn smollm2_135m_q4_1() {
-    check("smollm2-135m-instruct-q4_1");
+    check("smollm2-135m-instruct-q4_1", &EXACT);
 }
 
 #[test]
 fn qwen2_5_coder_0_5b_q4_k_m() {
-    check("qwen2.5-coder-0.5b-instruct-q4_k_m");
+    check("qwen2.5-coder-0.5b-instruct-q4_k_m", &EXACT);
 }
 
 #[test]
 fn gemma3_270m_q4_k_m() {
-    check("gemma3-270m-q4_k_m");
+    check("gemma3-270m-q4_k_m", &EXACT_WITH_GELU);
 }
