@@ -6,10 +6,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use candor_backend::{Precision, Unavailable};
-use candor_cuda::probe;
 use candor_engine::{Engine, EngineConfig, EngineHandle, LoadFailure};
 
-use crate::compose::BackendChoice;
+use crate::compose::{BackendChoice, probe};
 use crate::config::AppConfig;
 use crate::conversations::Store;
 use crate::error::Error;

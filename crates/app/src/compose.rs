@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candor_backend::{Backend, Precision};
 use candor_cpu::{CpuBackend, CpuConfig};
 
-pub use candor_cuda::probe;
+pub use candor_cuda::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe, probe_child};
 
 /// What a set of backends depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candor_cuda::ProbeCommand;
-
-use crate::compose::Backends;
+use crate::compose::{Backends, ProbeCommand};
 
 /// The time of day and the time that passes.
 #[derive(Clone)]

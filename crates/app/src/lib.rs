@@ -38,7 +38,7 @@ mod words;
 mod writer;
 
 pub use app::App;
-pub use candor_cuda::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe_child};
+pub use compose::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe_child};
 pub use config::{AppConfig, Clock};
 pub use error::Error;
 pub use forward::{Attached, TurnReader};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use candor_backend::{DeviceInfo, Unavailable};
-use candor_cuda::ProbeCommand;
 
 use super::failure::Failure;
 use crate::banner::why_cpu;
-use crate::{compose, words};
+use crate::compose::{self, ProbeCommand};
+use crate::words;
 
 /// What the user wants to compute on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
