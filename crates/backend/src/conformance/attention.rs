@@ -18,7 +18,8 @@ const FLOAT16: Tolerance = Tolerance {
     fast: 2e-3,
 };
 
-/// One head and many, shared keys or not, within a page and over its border.
+/// One head and many, shared keys or not, within a page and over its border, with and without a
+/// window.
 pub fn attention_matches_the_reference(subject: &Subject) {
     let cases = [
         (1, 1, 32, 1),
@@ -28,15 +29,15 @@ pub fn attention_matches_the_reference(subject: &Subject) {
         (2, 1, 128, 520),
     ];
     for (n_heads, n_kv_heads, head_dim, n_rows) in cases {
-        check(
-            subject,
-            Shape {
+        for window in [None, Some(1), Some(24), Some(300)] {
+            let shape = Shape {
                 n_heads,
                 n_kv_heads,
                 head_dim,
-            },
-            n_rows,
-        );
+                window,
+            };
+            check(subject, shape, n_rows);
+        }
     }
 }
 
@@ -45,6 +46,7 @@ struct Shape {
     n_heads: usize,
     n_kv_heads: usize,
     head_dim: usize,
+    window: Option<usize>,
 }
 
 /// Larger than the usual root of the head's size, so that the weights differ clearly.
@@ -58,9 +60,21 @@ fn graph(shape: Shape) -> Graph {
         let q = projection(builder, "q", embed, (q_width, width));
         let k = projection(builder, "k", embed, (kv_width, width));
         let v = projection(builder, "v", embed, (kv_width, width));
-        builder.state(StateLayout::Full {
-            n_kv_heads: shape.n_kv_heads,
-            head_dim: shape.head_dim,
+        let Shape {
+            n_kv_heads,
+            head_dim,
+            ..
+        } = shape;
+        builder.state(match shape.window {
+            None => StateLayout::Full {
+                n_kv_heads,
+                head_dim,
+            },
+            Some(tokens) => StateLayout::Window {
+                tokens,
+                n_kv_heads,
+                head_dim,
+            },
         });
         builder.node(Node {
             name: "attn".to_owned(),
@@ -102,6 +116,7 @@ fn check(subject: &Subject, shape: Shape, n_rows: usize) {
         n_heads,
         n_kv_heads,
         head_dim,
+        window,
     } = shape;
     let rows = |name: &str, heads: usize| -> Vec<Vec<f64>> {
         seen[name]
@@ -116,6 +131,7 @@ fn check(subject: &Subject, shape: Shape, n_rows: usize) {
     );
     let mut expected = Vec::new();
     for position in 0..n_rows {
+        let first = (position + 1).saturating_sub(window.unwrap_or(n_rows));
         for head in 0..n_heads {
             let of = |rows: &'_ [Vec<f64>], head: usize| -> Vec<Vec<f64>> {
                 let part = |row: &Vec<f64>| row[head * head_dim..][..head_dim].to_vec();
@@ -123,7 +139,10 @@ fn check(subject: &Subject, shape: Shape, n_rows: usize) {
             };
             let kv_head = head * n_kv_heads / n_heads;
             let query = of(&q[position..=position], head).concat();
-            let (keys, values) = (of(&k[..=position], kv_head), of(&v[..=position], kv_head));
+            let (keys, values) = (
+                of(&k[first..=position], kv_head),
+                of(&v[first..=position], kv_head),
+            );
             let keys: Vec<&[f64]> = keys.iter().map(|row| &row[..]).collect();
             let values: Vec<&[f64]> = values.iter().map(|row| &row[..]).collect();
             expected.extend(reference::attention(&query, &keys, &values, SCALE));

@@ -68,13 +68,18 @@ impl Bench {
             let (quant, raw): (_, Vec<f32>) = match weight.kind {
                 // Sums over a row keep the size of what goes in.
                 WeightKind::Matrix => {
-                    let scale = (3.0 / weight.dims[1] as f32).sqrt();
+                    let columns = weight.dims.last().copied().unwrap_or(1);
+                    let scale = (3.0 / columns as f32).sqrt();
                     (
                         stored(&weight.name),
                         raw.iter().map(|v| v * scale).collect(),
                     )
                 }
                 WeightKind::Vector if weight.name.ends_with("bias") => (quant("F32"), raw),
+                // What is kept fades.
+                WeightKind::Vector if weight.name.ends_with("ssm_a") => {
+                    (quant("F32"), raw.iter().map(|v| -1.5 - v).collect())
+                }
                 WeightKind::Vector => (quant("F32"), raw.iter().map(|v| 1.5 + v).collect()),
             };
             bench.set(&weight.name, &weight.dims, quant, &raw);
@@ -273,4 +278,36 @@ pub(super) fn compare(
         distance <= limit,
         "{what}: off by {distance:e}, {limit:e} is allowed"
     );
+}
+
+/// Where values are moved or multiplied one by one.
+pub(super) const ONE_BY_ONE: Tolerance = Tolerance {
+    exact: 1e-6,
+    fast: 1e-6,
+};
+
+/// Holds one operation without weights, on the embedding, against what is expected of a row.
+pub(super) fn check_op(
+    subject: &Subject,
+    op: Op,
+    (input_width, width): (usize, usize),
+    expected: impl Fn(&[f64]) -> Vec<f64>,
+) {
+    let what = op.name();
+    let graph = around(input_width, |builder, embed| {
+        builder.node(Node {
+            name: "out".to_owned(),
+            op,
+            inputs: vec![embed],
+            layer: None,
+            width,
+        })
+    });
+    let bench = Bench::new(graph, |_| quant("F32"));
+    let seen = bench.outputs(subject, &tokens(what, 9));
+    let rows = seen["embed"].chunks_exact(input_width);
+    let expected: Vec<f64> = rows
+        .flat_map(|row| expected(&super::reference::wide(row)))
+        .collect();
+    compare(subject, what, &seen["out"], &expected, ONE_BY_ONE);
 }

@@ -20,11 +20,18 @@ pub fn gated_ffn_matches_the_reference(subject: &Subject) {
         ("F16", "Q5_0", 17),
     ];
     for (gate_up, down, n_rows) in cases {
-        check(subject, gate_up, down, n_rows);
+        for activation in [Activation::Silu, Activation::Gelu] {
+            check(subject, (gate_up, down), activation, n_rows);
+        }
     }
 }
 
-fn check(subject: &Subject, gate_up: &str, down_type: &str, n_rows: usize) {
+fn check(
+    subject: &Subject,
+    (gate_up, down_type): (&str, &str),
+    activation: Activation,
+    n_rows: usize,
+) {
     let (width, inner) = (256, 512);
     let mut ids = [WeightId(0); 3];
     let graph = around(width, |builder, embed| {
@@ -39,7 +46,7 @@ fn check(subject: &Subject, gate_up: &str, down_type: &str, n_rows: usize) {
                 up,
                 down,
                 inner,
-                activation: Activation::Silu,
+                activation,
             },
             inputs: vec![embed],
             layer: None,
@@ -57,9 +64,13 @@ fn check(subject: &Subject, gate_up: &str, down_type: &str, n_rows: usize) {
     let expected = seen["embed"].chunks_exact(width).flat_map(|row| {
         let row = reference::wide(row);
         let (gate, up) = (reference::linear(gate, &row), reference::linear(up, &row));
-        reference::linear(down, &reference::silu_mul(&gate, &up))
+        let product = match activation {
+            Activation::Gelu => reference::gelu_mul(&gate, &up),
+            _ => reference::silu_mul(&gate, &up),
+        };
+        reference::linear(down, &product)
     });
     let expected: Vec<f64> = expected.collect();
-    let what = format!("{gate_up} and {down_type}, {n_rows} rows");
+    let what = format!("{activation} {gate_up} and {down_type}, {n_rows} rows");
     compare(subject, &what, &seen["ffn"], &expected, TOLERANCE);
 }

@@ -9,12 +9,18 @@
 
 pub mod add;
 pub mod attention;
+pub mod causal_conv;
+pub mod delta_net;
 pub mod embed;
+pub mod experts;
+pub mod gate;
 pub mod gated_ffn;
 pub mod linear;
+pub mod part;
 pub mod reference;
 pub mod rms_norm;
 pub mod rope;
+pub mod scale;
 pub mod sessions;
 pub mod state;
 
@@ -67,11 +73,18 @@ macro_rules! conformance {
             $crate::conformance!(@cases $subject;
                 add: add_matches_the_reference,
                 attention: attention_matches_the_reference,
+                causal_conv: causal_conv_matches_the_reference,
+                delta_net: delta_net_matches_the_reference,
                 embed: embed_matches_the_reference,
+                experts: experts_match_the_reference,
+                experts: ties_go_to_the_lower_expert,
                 gated_ffn: gated_ffn_matches_the_reference,
                 linear: linear_matches_the_reference,
                 rms_norm: rms_norm_matches_the_reference,
                 rope: rope_matches_the_reference,
+                gate: gate_matches_the_reference,
+                part: part_matches_the_reference,
+                scale: scale_matches_the_reference,
                 sessions: chunks_of_any_size_give_the_same_bits,
                 sessions: slots_do_not_touch_each_other,
                 sessions: a_cancelled_forward_changes_nothing,

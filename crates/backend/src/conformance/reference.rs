@@ -70,3 +70,50 @@ pub fn silu_mul(gate: &[f64], up: &[f64]) -> Vec<f64> {
 pub fn wide(row: &[f32]) -> Vec<f64> {
     row.iter().map(|v| f64::from(*v)).collect()
 }
+
+/// gelu(gate) · up, value by value, with the tangent.
+pub fn gelu_mul(gate: &[f64], up: &[f64]) -> Vec<f64> {
+    let slope = (2.0 / std::f64::consts::PI).sqrt();
+    let gelu = |x: f64| 0.5 * x * (1.0 + (slope * (x + 0.044715 * x.powi(3))).tanh());
+    gate.iter().zip(up).map(|(g, u)| gelu(*g) * u).collect()
+}
+
+/// 1 / (1 + exp(-x)).
+pub fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// The shares of the best experts: softmax over all, ties to the lower one, over their sum.
+pub fn shares(logits: &[f64], n_used: usize) -> Vec<(usize, f64)> {
+    let weights: Vec<f64> = logits.iter().map(|v| v.exp()).collect();
+    let mut order: Vec<usize> = (0..logits.len()).collect();
+    order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b)));
+    let best = &order[..n_used];
+    let total: f64 = best.iter().map(|i| weights[*i]).sum();
+    best.iter().map(|i| (*i, weights[*i] / total)).collect()
+}
+
+/// One step of the gated delta rule. `state` is a row of keys for each value.
+pub fn delta_step(
+    state: &mut [Vec<f64>],
+    [q, k, v]: [&[f64]; 3],
+    (decay, beta): (f64, f64),
+) -> Vec<f64> {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let step = |(row, v): (&mut Vec<f64>, &f64)| {
+        row.iter_mut().for_each(|s| *s *= decay);
+        let change = (v - dot(row, k)) * beta;
+        for (s, k) in row.iter_mut().zip(k) {
+            *s += change * k;
+        }
+        dot(row, q) / (q.len() as f64).sqrt()
+    };
+    state.iter_mut().zip(v).map(step).collect()
+}
+
+/// A vector over its length.
+pub fn unit(x: &[f64], eps: f32) -> Vec<f64> {
+    let squares: f64 = x.iter().map(|v| v * v).sum();
+    let factor = 1.0 / (squares + f64::from(eps)).sqrt();
+    x.iter().map(|v| v * factor).collect()
+}

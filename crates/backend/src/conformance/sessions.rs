@@ -1,6 +1,6 @@
 //! Whole sessions on small models.
 
-use candor_arch::models::{llama::LLAMA, qwen2::QWEN2};
+use candor_arch::models::{gemma3::GEMMA3, llama::LLAMA, qwen2::QWEN2, qwen3next::QWEN3NEXT};
 
 use super::Subject;
 use super::bench::{
@@ -20,8 +20,34 @@ pub(super) const CTX_LEN: usize = 600;
 /// The other slot.
 pub(super) const OTHER: SlotId = SlotId(1);
 
-/// Models of both families, with several types.
-fn models() -> [Bench; 3] {
+/// A model with a window, and one that keeps a sum: their states cannot be cut anywhere.
+pub(super) fn special_models() -> [Bench; 2] {
+    [
+        Bench::new(small(&GEMMA3), |_| quant("Q4_0")),
+        Bench::new(small(&QWEN3NEXT), |name| match name {
+            name if name.contains("_exps") => quant("Q8_0"),
+            name if name.contains("gate_inp") => quant("F32"),
+            _ => quant("F16"),
+        }),
+    ]
+}
+
+/// One model of each kind of state.
+pub(super) fn models_by_state() -> Vec<Bench> {
+    let mut all = vec![one_model()];
+    all.extend(special_models());
+    all
+}
+
+/// Models of all forms, with several types.
+fn models() -> Vec<Bench> {
+    let mut all = Vec::from(dense_models());
+    all.extend(special_models());
+    all
+}
+
+/// Models of the dense families.
+fn dense_models() -> [Bench; 3] {
     [
         Bench::new(small(&LLAMA), |_| quant("F16")),
         Bench::new(small(&LLAMA), |name| match name {
@@ -125,7 +151,12 @@ pub fn slots_do_not_touch_each_other(subject: &Subject) {
 
 /// A flag set before or during a forward leaves the positions and the later results as they were.
 pub fn a_cancelled_forward_changes_nothing(subject: &Subject) {
-    let bench = one_model();
+    for bench in models_by_state() {
+        check_cancelled(subject, &bench);
+    }
+}
+
+fn check_cancelled(subject: &Subject, bench: &Bench) {
     let loaded = bench.load(subject);
     let (prompt, next) = (tokens("before", 40), tokens("cancelled", 400));
     let mut fresh = open(subject, &*loaded, 1, CTX_LEN);
@@ -134,6 +165,7 @@ pub fn a_cancelled_forward_changes_nothing(subject: &Subject) {
 
     let mut session = open(subject, &*loaded, 1, CTX_LEN);
     logits_of(&mut *session, SLOT, &prompt);
+    session.checkpoint(SLOT).expect("the slot is there");
     let batch = Batch {
         rows: all_logits(SLOT, &next),
     };
@@ -171,7 +203,8 @@ pub fn a_cancelled_forward_changes_nothing(subject: &Subject) {
             Outcome::Done => {
                 assert_eq!(moved, next.len());
                 assert!(rows.outputs == expected, "the flag came too late to matter");
-                session.seek(SLOT, prompt.len()).expect("the slot is there");
+                let reached = session.seek(SLOT, prompt.len());
+                assert_eq!(reached, Ok(prompt.len()), "a checkpoint is reached");
             }
         }
     }

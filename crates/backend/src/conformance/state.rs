@@ -1,13 +1,18 @@
 //! The state of sessions: cutting it, copying it, and what happens when it is full.
 
 use super::Subject;
-use super::bench::{SLOT, VOCABULARY, open, tokens};
-use super::sessions::{CTX_LEN, OTHER, PROMPT, all_logits, logits_of, one_model};
+use super::bench::{Bench, SLOT, VOCABULARY, open, tokens};
+use super::sessions::{CTX_LEN, OTHER, PROMPT, all_logits, logits_of, models_by_state, one_model};
 use crate::{Batch, CancelToken, Loaded, OpenError, OpenOptions, Session, SessionError, SlotId};
 
 /// After a seek, a session goes on as one that never was longer.
 pub fn a_cut_state_is_as_one_that_never_was_longer(subject: &Subject) {
-    let bench = one_model();
+    for bench in models_by_state() {
+        check_cuts(subject, &bench);
+    }
+}
+
+fn check_cuts(subject: &Subject, bench: &Bench) {
     let loaded = bench.load(subject);
     let (prompt, other) = (tokens("cut", PROMPT), tokens("after the cut", 20));
     for cut in [0, 1, 255, 256, 257, 529, 530] {
@@ -17,6 +22,7 @@ pub fn a_cut_state_is_as_one_that_never_was_longer(subject: &Subject) {
         logits_of(&mut *session, SLOT, &prompt[300..]);
         let reached = session.seek(SLOT, cut).expect("the slot is there");
         assert!(reached <= cut, "never past what was asked for");
+        assert!(cut < 300 || reached >= 300, "a checkpoint is reached");
         assert_eq!(session.position(SLOT), reached);
         logits_of_if_any(&mut *session, &prompt[reached..cut]);
         let found = logits_of(&mut *session, SLOT, &other);
@@ -47,17 +53,24 @@ fn logits_of_if_any(session: &mut dyn Session, tokens: &[u32]) {
 
 /// A copy goes on as its source would, and neither changes the other.
 pub fn a_fork_goes_its_own_way(subject: &Subject) {
-    let bench = one_model();
+    for bench in models_by_state() {
+        for len in [270, 300] {
+            check_fork(subject, &bench, len);
+        }
+    }
+}
+
+fn check_fork(subject: &Subject, bench: &Bench, len: usize) {
     let loaded = bench.load(subject);
     let (prompt, one, two) = (tokens("fork", 300), tokens("one", 9), tokens("two", 9));
     let mut session = open(subject, &*loaded, 2, CTX_LEN);
     logits_of(&mut *session, OTHER, &two);
     logits_of(&mut *session, SLOT, &prompt);
-    let len = 270;
     let reached = session
         .fork(SLOT, OTHER, len)
         .expect("both slots are there");
     assert!(reached <= len);
+    assert!(len < 300 || reached == len, "all of it can be copied");
     assert_eq!(
         (session.position(SLOT), session.position(OTHER)),
         (300, reached)
