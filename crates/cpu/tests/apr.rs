@@ -96,6 +96,7 @@ files! {
     a06_one_scale_for_a_tensor: "a06-qwen2-q5_0-import-int8", 0.01;
     a07_nibbles_in_another_order: "a07-llama-q4_1-import-int4", 0.095;
     a08_f16_norms_and_biases: "a08-qwen2-q5_0-import-fp16", 0.01;
+    a09_head_size_from_the_norm: "a09-qwen3-q5_k_m-import-q4k", 0.1;
     a10_shapes_turned_round: "a10-qwen2-q4_k_m-convert-q4k", 0.088;
     a13_gguf_rows_under_hugging_face_names: "a13-llama-f32-convert-none", 0.01;
     a14_codes_that_collide: "a14-qwen2-q5_0-preserve", 0.085;

@@ -37,6 +37,7 @@ fn vocabularies_inside_and_beside_the_file_give_the_ids_of_the_source() {
         "a06-qwen2-q5_0-import-int8",
         "a07-llama-q4_1-import-int4",
         "a08-qwen2-q5_0-import-fp16",
+        "a09-qwen3-q5_k_m-import-q4k",
         "a10-qwen2-q4_k_m-convert-q4k",
         "a14-qwen2-q5_0-preserve",
         "a17-llama-f32-safetensors-import-none",
