@@ -24,7 +24,7 @@ impl FilePicker for NativePicker {
         let asked = rfd::AsyncFileDialog::new()
             .set_parent(parent)
             .set_title("Open a model file")
-            .add_filter("Model files", &["gguf", "GGUF"])
+            .add_filter("Model files", &["gguf", "GGUF", "apr", "APR"])
             // A file that has lost its extension is still a model: the content decides.
             .add_filter("All files", &["*"])
             .pick_file();

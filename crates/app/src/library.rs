@@ -1,9 +1,12 @@
 //! The models that are known: those opened before, and those in the program's own folder.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use candor_modelfile::gguf::split::PartName;
+use candor_modelfile::limits::SPLIT_PARTS_MAX;
 use rusqlite::params;
 
 use crate::conversations::Store;
@@ -13,6 +16,9 @@ use crate::wire::{Code, ModelEntry, Starter};
 
 /// Most entries that are shown. More than this nobody looks through.
 const ENTRIES_MAX: usize = 500;
+
+/// How the names of model files end.
+const ENDINGS: [&str; 2] = ["gguf", "apr"];
 
 /// A model's line in the store.
 struct Known {
@@ -68,10 +74,10 @@ impl Store {
 /// missing: its drive may only be unplugged.
 pub(crate) fn models(store: &Store, folder: &Path) -> Result<Vec<ModelEntry>, Error> {
     let mut known = store.known_models()?;
-    let listed: HashSet<PathBuf> = known.iter().map(|model| model.path.clone()).collect();
+    let listed: HashSet<PathBuf> = known.iter().map(|model| whole(&model.path)).collect();
     let found = in_folder(folder)
         .into_iter()
-        .filter(|path| !listed.contains(path));
+        .filter(|path| !listed.contains(&whole(path)));
     known.extend(found.map(|path| Known {
         path,
         last_used_ms: None,
@@ -83,6 +89,9 @@ pub(crate) fn models(store: &Store, folder: &Path) -> Result<Vec<ModelEntry>, Er
             .cmp(&a.last_used_ms)
             .then_with(|| a.path.cmp(&b.path))
     });
+    // Of a split model one part stands for the whole: the one that was used last.
+    let mut seen = HashSet::new();
+    known.retain(|model| seen.insert(whole(&model.path)));
     known.truncate(ENTRIES_MAX);
     Ok(known
         .iter()
@@ -92,10 +101,7 @@ pub(crate) fn models(store: &Store, folder: &Path) -> Result<Vec<ModelEntry>, Er
 
 /// The entry of a path.
 pub(crate) fn entry(path: &Path, last_used_ms: Option<i64>) -> ModelEntry {
-    let size = fs::metadata(path)
-        .ok()
-        .filter(fs::Metadata::is_file)
-        .map(|facts| facts.len());
+    let size = size(path);
     ModelEntry {
         id: path_id::encode(path),
         name: shown_name(path),
@@ -108,6 +114,36 @@ pub(crate) fn entry(path: &Path, last_used_ms: Option<i64>) -> ModelEntry {
         missing: size.is_none(),
         last_used_ms: last_used_ms.map(|ms| ms as f64),
     }
+}
+
+/// What all parts of a split model have in common: the path of the first; of any other model its
+/// own.
+fn whole(path: &Path) -> PathBuf {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name.and_then(PartName::of) {
+        Some(part) => path.with_file_name(part.file_name(1)),
+        None => path.to_owned(),
+    }
+}
+
+/// Bytes of a file, and of the other parts of a split model that are there; `None` if the file
+/// itself is not.
+fn size(path: &Path) -> Option<u64> {
+    let bytes = |path: &Path| {
+        let facts = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(facts.len())
+    };
+    let own = bytes(path)?;
+    let name = path.file_name().and_then(|name| name.to_str());
+    let Some(part) = name.and_then(PartName::of) else {
+        return Some(own);
+    };
+    let parts = (1..=part.parts.min(SPLIT_PARTS_MAX)).map(|number| part.file_name(number));
+    Some(
+        parts
+            .filter_map(|name| bytes(&path.with_file_name(name)))
+            .sum(),
+    )
 }
 
 /// A file's name exactly as it is, each byte that is no text as the replacement sign.
@@ -139,9 +175,8 @@ fn in_folder(folder: &Path) -> Vec<PathBuf> {
     };
     let paths = entries.flatten().map(|entry| entry.path());
     let is_model = |path: &PathBuf| {
-        path.extension()
-            .is_some_and(|end| end.eq_ignore_ascii_case("gguf"))
-            && path.is_file()
+        let is_known = |end: &OsStr| ENDINGS.iter().any(|known| end.eq_ignore_ascii_case(known));
+        path.extension().is_some_and(is_known) && path.is_file()
     };
     paths.filter(is_model).take(ENTRIES_MAX).collect()
 }
@@ -212,6 +247,27 @@ mod tests {
         assert_eq!(shelf.names(), ["b.gguf", "a.gguf", "c.GGUF"]);
         shelf.store.model_used(&a, 30).unwrap();
         assert_eq!(shelf.names(), ["a.gguf", "b.gguf", "c.GGUF"]);
+    }
+
+    #[test]
+    fn a_split_model_is_one_entry_with_the_size_of_all_parts() {
+        let shelf = Shelf::new();
+        for part in 1..=3 {
+            shelf.file(format!("models/m-0000{part}-of-00003.gguf"));
+        }
+        shelf.file("models/other.apr");
+        let check = |name: &str| {
+            let listed = models(&shelf.store, &shelf.folder()).unwrap();
+            let found: Vec<_> = listed
+                .iter()
+                .map(|m| (m.name.as_str(), m.size_bytes))
+                .collect();
+            assert_eq!(found, [(name, Some(15.0)), ("other.apr", Some(5.0))]);
+        };
+        check("m-00001-of-00003.gguf");
+        let second = shelf.folder().join("m-00002-of-00003.gguf");
+        shelf.store.model_used(&second, 10).unwrap();
+        check("m-00002-of-00003.gguf");
     }
 
     #[test]

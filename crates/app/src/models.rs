@@ -74,11 +74,11 @@ impl ChatModel {
     }
 }
 
-/// A model's name as shown in sentences: its file's, without the ending that all have.
+/// A model's name as shown in sentences: its file's, without the ending that all of a format have.
 pub(crate) fn model_name(path: &Path) -> String {
     let name = library::shown_name(path);
-    name.strip_suffix(".gguf")
-        .map_or(name.clone(), String::from)
+    let stem = name.strip_suffix(".gguf").or(name.strip_suffix(".apr"));
+    stem.map_or(name.clone(), String::from)
 }
 
 /// Why a file was not loaded, as the banner says it.

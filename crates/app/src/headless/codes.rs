@@ -1,7 +1,7 @@
 //! Codes of refusals. Scripts rely on them, so they are written out here and not derived.
 
 use candor_engine::LoadFailure;
-use candor_modelfile::{ParseError, Refusal};
+use candor_modelfile::{AprError, ParseError, Refusal};
 
 /// The code of a file that was not opened.
 pub(super) fn refusal(reason: &Refusal) -> &'static str {
@@ -12,6 +12,10 @@ pub(super) fn refusal(reason: &Refusal) -> &'static str {
         Refusal::NoPermission => "no_permission",
         Refusal::Empty => "empty",
         Refusal::Shrunk { .. } => "shrunk",
+        Refusal::PartMissing { .. } => "part_missing",
+        Refusal::PartsDiffer { .. } => "parts_differ",
+        Refusal::PartName { .. } => "part_name",
+        Refusal::Piece { .. } => "piece",
         Refusal::Io(_) => "io",
         Refusal::Parse(error) => parse(error),
         // The enum may grow; what is not known here is at least wrong with the file.
@@ -27,6 +31,11 @@ fn parse(error: &ParseError) -> &'static str {
         ParseError::UnsupportedVersion { .. } => "unsupported_version",
         ParseError::Split { .. } => "split",
         ParseError::UnsupportedType { .. } => "unsupported_type",
+        ParseError::Apr(AprError::HeaderChecksum | AprError::Sections | AprError::Json(_)) => {
+            "damaged"
+        }
+        ParseError::Apr(AprError::Version { .. }) => "unsupported_version",
+        ParseError::Apr(_) => "unsupported_apr",
         ParseError::NestedArray { .. } => "unsupported_metadata",
         _ => "damaged",
     }

@@ -54,6 +54,8 @@ pub struct Inspection {
     pub cpu: bool,
     /// What stands against using it.
     pub problems: Vec<Finding>,
+    /// What is doubtful or costly about the file, but does not stand against using it.
+    pub notes: Vec<String>,
 }
 
 /// Where a chat template comes from. `Display` is what the JSON says.
@@ -151,6 +153,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, Failure> {
         memory,
         cpu: problems.iter().all(|problem| problem.code == TEMPLATE),
         problems,
+        notes: index.notes.iter().map(ToString::to_string).collect(),
     })
 }
 

@@ -59,6 +59,7 @@ fn as_json(found: &Inspection) -> Value {
         // This version has no code for graphics cards.
         "supported": { "cpu": found.cpu, "gpu": false },
         "problems": problems.collect::<Vec<_>>(),
+        "notes": found.notes,
     })
 }
 
@@ -114,6 +115,9 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
     rows.push(("Use", runs.to_owned()));
     for (name, value) in rows {
         output.line(&format!("{name:16} {value}"))?;
+    }
+    for note in &found.notes {
+        output.line(&format!("note: {note}"))?;
     }
     for problem in &found.problems {
         output.line(&format!("problem: {}", problem.message))?;
