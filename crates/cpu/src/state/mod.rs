@@ -5,6 +5,8 @@
 
 mod pages;
 mod recurrent;
+#[cfg(test)]
+mod tests;
 
 use candor_arch::StateLayout;
 use candor_backend::{KvType, SessionError, SlotId};

@@ -84,6 +84,12 @@ impl Pages {
         self.pages_max.saturating_sub(held) * PAGE_TOKENS
     }
 
+    /// Pages that were made so far.
+    #[cfg(test)]
+    pub(super) fn made(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Makes room for the first `tokens` tokens of a slot. False if the pool has too few pages.
     pub(super) fn grow(&mut self, slot: usize, tokens: usize) -> bool {
         while self.tables[slot].len() * PAGE_TOKENS < tokens {
