@@ -56,8 +56,11 @@ impl Segments {
         match segment {
             Segment::File(_, map) => &map.bytes()[range],
             Segment::Unpacked(unpack, made) => {
-                let made = made.get_or_init(|| unpack.run(self.bytes(&unpack.source)));
-                self.release(&unpack.source);
+                let made = made.get_or_init(|| {
+                    let bytes = unpack.run(self.bytes(&unpack.source));
+                    self.release(&unpack.source);
+                    bytes
+                });
                 &made[range]
             }
         }

@@ -366,6 +366,17 @@ fn metadata_is_taken_by_its_last_value_that_is_not_null() {
 }
 
 #[test]
+fn lists_that_would_take_much_more_memory_than_their_text_are_refused() {
+    // Each takes three bytes in the file and some 56 in memory.
+    let list = format!("[{}\"\"]", "\"\",".repeat(1_000_000));
+    let file = Apr::of(&TinyModel::llama().layers(1).gguf(), Writer::RawImport);
+    let message = parse(&file.entry("tokenizer.vocabulary", &list))
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("lists are too long"), "{message}");
+}
+
+#[test]
 fn output_matrices_are_the_models_own() {
     let tied = TinyModel::llama().tied().gguf();
     let mut file = Apr::of(&tied, Writer::RawImport);

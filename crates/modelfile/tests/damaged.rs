@@ -395,3 +395,28 @@ fn a_file_that_was_cut_while_open_is_noticed() {
         "{message}"
     );
 }
+
+#[test]
+fn lists_that_would_take_much_more_memory_than_their_bytes_are_refused() {
+    // Each text takes eight bytes in the file and some 56 in memory.
+    let texts = vec![String::new(); 1_200_000];
+    check(
+        &with_entry("tokenizer.ggml.tokens", Value::Texts(texts)),
+        "bytes of memory for lists of short values, more than the limit",
+    );
+    // A large real vocabulary is far from it: 260,000 tokens and 500,000 merges.
+    let mut file = with_entry(
+        "tokenizer.ggml.tokens",
+        Value::Texts(vec!["token".into(); 260_000]),
+    );
+    let merges = Value::Texts(vec!["to ken".into(); 500_000]);
+    file.metadata.push(("tokenizer.ggml.merges".into(), merges));
+    file.metadata.push((
+        "tokenizer.ggml.token_type".into(),
+        Value::Ints(vec![1; 260_000]),
+    ));
+    file.metadata
+        .push(("tokenizer.ggml.model".into(), "gpt2".into()));
+    let bytes = file.encode().bytes;
+    gguf::parse(&bytes, bytes.len() as u64).unwrap();
+}

@@ -138,6 +138,8 @@ struct Experts {
     n: usize,
     /// By a token, which no shape tells.
     used: usize,
+    /// Values inside one, if its tensors are there.
+    ffn_width: Option<usize>,
 }
 
 /// How many values a tensor has.
@@ -159,6 +161,7 @@ impl Numbers {
             found => found,
         };
         let n_experts = rows("blk.0.ffn_gate_inp.weight");
+        let stacked_rows = rows("blk.0.ffn_gate_exps.weight");
         let has_experts = n_experts > 0 || architecture == "qwen3moe";
         Ok(Self {
             width,
@@ -169,7 +172,7 @@ impl Numbers {
             norm_eps: NORM_EPS.number(raw)?,
             context: CONTEXT.count(raw)?.filter(|n| *n > 0).map(|n| n as u64),
             experts: has_experts
-                .then(|| Experts::read(raw, n_experts))
+                .then(|| Experts::read(raw, n_experts, stacked_rows))
                 .transpose()?,
         })
     }
@@ -227,6 +230,9 @@ impl Numbers {
         if let Some(experts) = &self.experts {
             set("expert_count", whole(experts.n));
             set("expert_used_count", whole(experts.used));
+            if let Some(width) = experts.ffn_width {
+                set("expert_feed_forward_length", whole(width));
+            }
         }
         Ok(metadata)
     }
@@ -274,11 +280,13 @@ impl Heads {
 }
 
 impl Experts {
-    fn read(raw: &Metadata, n: usize) -> Result<Self, ParseError> {
+    /// Of `n` experts, whose gates have so many rows together.
+    fn read(raw: &Metadata, n: usize, stacked_rows: usize) -> Result<Self, ParseError> {
         let used = EXPERTS_USED.needed(raw)?;
         if used > n {
             return Err(EXPERTS_USED.refuse(used));
         }
-        Ok(Self { n, used })
+        let ffn_width = stacked_rows.checked_div(n).filter(|width| *width > 0);
+        Ok(Self { n, used, ffn_width })
     }
 }
