@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use candor_backend::Precision;
+use candor_modelfile::ModelFile;
 use candor_testkit::TinyModel;
 use candor_testkit::apr::{Apr, Storage, Writer, rewritten, values_of};
-use candor_testkit::gguf::Gguf;
+use candor_testkit::gguf::{Gguf, Tensor, Value};
 
 #[path = "golden/runner.rs"]
 #[allow(dead_code, reason = "the golden models use the rest")]
@@ -114,6 +115,42 @@ fn apr_writers_that_store_anew_give_the_logits_of_the_values_that_they_wrote() {
                 assert!(from_hf == found, "{storage:?} in Hugging Face's order");
             }
         }
+    }
+}
+
+/// A golden GGUF file, read into the form that the writers take; without its vocabulary.
+fn golden(name: &str) -> Gguf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
+    let file = ModelFile::open(&folder.join(name)).expect("the golden file is there");
+    let value = |value: &candor_modelfile::Value| match value {
+        candor_modelfile::Value::Integer(n) => u32::try_from(*n).ok().map(Value::U32),
+        candor_modelfile::Value::Float(n) => Some(Value::F32(*n as f32)),
+        candor_modelfile::Value::Text(text) => Some(Value::Text(text.clone())),
+        _ => None,
+    };
+    let entries = file.index().metadata.iter();
+    let entries = entries.filter_map(|(key, found)| Some((key.to_owned(), value(found)?)));
+    let tensors = file.index().tensors.iter().map(|tensor| Tensor {
+        name: tensor.name.clone(),
+        dims: tensor.dims.iter().map(|dim| *dim as u64).collect(),
+        type_id: tensor.quant.id,
+        bytes: file.bytes(tensor).to_vec(),
+    });
+    Gguf {
+        metadata: entries.collect(),
+        tensors: tensors.collect(),
+        ..Gguf::default()
+    }
+}
+
+#[test]
+fn apr_files_of_experts_give_bit_equal_logits_if_they_say_how_many_are_used() {
+    let model = golden("s14-qwen3moe-q4_k_m.gguf");
+    let want = of_bytes("m.gguf", &model.encode().bytes);
+    // One leaves the shapes of stacked tensors as GGUF has them, one turns them round.
+    for writer in [Writer::Preserve, Writer::PassThrough] {
+        let apr = Apr::of(&model, writer).entry("num_experts_per_tok", "2");
+        assert!(of_bytes("m.apr", &apr.encode()) == want, "{writer:?}");
     }
 }
 

@@ -81,7 +81,7 @@ impl Model {
                 other => other,
             };
             let halves = has_halves.then(|| numbers.heads_of(name)).flatten();
-            model.add(name, entry, numbers.width, halves)?;
+            model.add(name, entry, &numbers, halves)?;
         }
         Ok(model)
     }
@@ -91,10 +91,10 @@ impl Model {
         &mut self,
         name: &str,
         entry: &Entry,
-        width: usize,
+        numbers: &Numbers,
         halves: Option<usize>,
     ) -> Result<(), ParseError> {
-        let dims = true_dims(name, &entry.dims, width);
+        let dims = true_dims(name, &entry.dims, numbers);
         let cols = dims.last().copied().unwrap_or(1);
         let rows = entry.elems() / cols;
         let range = entry.start..entry.start.saturating_add(entry.size);
@@ -212,7 +212,8 @@ fn came_from_gguf(raw: &Metadata) -> Result<bool, MetadataError> {
 
 /// Dimensions from the role of a tensor: some writers turn them round and some do not, and
 /// none turns the bytes.
-fn true_dims(name: &str, dims: &[usize], width: usize) -> Vec<usize> {
+fn true_dims(name: &str, dims: &[usize], numbers: &Numbers) -> Vec<usize> {
+    let width = numbers.width;
     let is_reduction = name.contains("attn_output.") || name.contains("ffn_down.");
     match dims {
         [a, b] => {
@@ -226,14 +227,13 @@ fn true_dims(name: &str, dims: &[usize], width: usize) -> Vec<usize> {
         }
         [a, b, c] if name.contains("_exps.") => {
             // Stacked experts: [experts, out, in], or [in, out, experts] from other writers.
-            let is_down = name.contains("ffn_down_exps");
-            let (first_is_in, last_is_in) = (*a == width, *c == width);
-            let turned = if is_down {
-                *b == width && first_is_in != last_is_in
-            } else {
-                first_is_in && !last_is_in
+            let n_experts = numbers.n_experts();
+            let is_turned = match (Some(*a) == n_experts, Some(*c) == n_experts) {
+                (first, last) if first != last => last,
+                // As many experts as an expert has columns: its other side is the width.
+                _ => *c != width && *a == width,
             };
-            if turned {
+            if is_turned {
                 vec![*c, *b, *a]
             } else {
                 dims.to_vec()

@@ -188,6 +188,11 @@ impl Numbers {
         }
     }
 
+    /// Experts of a layer, if there are any.
+    pub(super) fn n_experts(&self) -> Option<usize> {
+        self.experts.as_ref().map(|experts| experts.n)
+    }
+
     /// GGUF's entries.
     pub(super) fn metadata(
         &self,
