@@ -111,7 +111,7 @@ impl Block for Iq1M {
 }
 
 impl IntegerBlock for Iq1M {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

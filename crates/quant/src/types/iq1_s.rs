@@ -96,7 +96,7 @@ impl Block for Iq1S {
 }
 
 impl IntegerBlock for Iq1S {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

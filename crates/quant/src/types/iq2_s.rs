@@ -91,7 +91,7 @@ impl Block for Iq2S {
 }
 
 impl IntegerBlock for Iq2S {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

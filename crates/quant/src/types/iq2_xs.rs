@@ -83,7 +83,7 @@ impl Block for Iq2Xs {
 }
 
 impl IntegerBlock for Iq2Xs {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

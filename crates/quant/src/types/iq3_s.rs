@@ -94,7 +94,7 @@ impl Block for Iq3S {
 }
 
 impl IntegerBlock for Iq3S {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

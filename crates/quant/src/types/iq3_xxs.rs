@@ -86,7 +86,7 @@ impl Block for Iq3Xxs {
 }
 
 impl IntegerBlock for Iq3Xxs {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

@@ -59,7 +59,7 @@ impl Block for Iq4Nl {
 }
 
 impl IntegerBlock for Iq4Nl {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

@@ -80,7 +80,7 @@ impl Block for Iq4Xs {
 }
 
 impl IntegerBlock for Iq4Xs {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

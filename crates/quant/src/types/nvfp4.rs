@@ -87,7 +87,7 @@ impl Block for Nvfp4 {
 }
 
 impl IntegerBlock for Nvfp4 {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

@@ -97,7 +97,7 @@ impl Block for Q3K {
 }
 
 impl IntegerBlock for Q3K {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

@@ -90,7 +90,7 @@ impl Block for Tq1_0 {
 }
 
 impl IntegerBlock for Tq1_0 {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }

@@ -58,7 +58,7 @@ impl Block for Tq2_0 {
 }
 
 impl IntegerBlock for Tq2_0 {
-    /// See [`stepped::dot`].
+    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
         stepped::dot(self, activations)
     }
