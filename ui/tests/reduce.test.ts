@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message, WireError } from "../src/platform/bindings";
+import type { Message, TurnBatch, TurnEvent, WireError } from "../src/platform/bindings";
 import { loadingStatus } from "../src/platform/fake/scenarios";
 import type { AppState } from "../src/state/model";
 import { dueQueued, readiness, shownMessages } from "../src/state/select";
@@ -103,6 +103,21 @@ describe("the news of a turn", () => {
     );
     expect(texts(state)).toEqual(["hello", "Hello"]);
     expect(state.turns[7]).toMatchObject({ phase: "writing", tokens: 2, nextSeq: 3 });
+  });
+
+  it("ends whatever was counted before: the end has no number of its own", () => {
+    const finished = { kind: "finished" as const, message: reply(2, { turn: null, state: "length" }) };
+    // The program counts the engine's events, of which a batch shows fewer, or none at all.
+    for (const counted of [0, 1, 9]) {
+      const batch = (events: TurnEvent[]): TurnBatch => ({ nextSeq: counted, events });
+      const state = run(
+        writing(),
+        { type: "batches", items: [{ turn: 7, batch: batch(counted ? [text("all", counted)] : []) }] },
+        { type: "batches", items: [{ turn: 7, batch: batch([finished]) }] },
+      );
+      expect(state.turns[7], `${counted}`).toBeUndefined();
+      expect(readiness(state, 1).kind).toBe("ready");
+    }
   });
 
   it("are taken once, also if they come again after a break", () => {

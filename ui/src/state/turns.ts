@@ -20,7 +20,9 @@ export function applyBatch(state: AppState, turnId: number, batch: TurnBatch): A
   const turn = state.turns[turnId];
   if (!turn) return state;
   const firstSeq = batch.nextSeq - batch.events.length;
-  const unseen = batch.events.slice(Math.max(0, turn.nextSeq - firstSeq));
+  const seen = Math.max(0, turn.nextSeq - firstSeq);
+  // The end has no number of its own, so it is never one that was seen: a turn ends only once.
+  const unseen = batch.events.filter((event, i) => i >= seen || isEnd(event));
   if (unseen.length === 0) return state;
 
   let current = turn;
@@ -36,6 +38,10 @@ export function applyBatch(state: AppState, turnId: number, batch: TurnBatch): A
     ...state,
     turns: { ...state.turns, [turnId]: { ...current, nextSeq: batch.nextSeq } },
   };
+}
+
+function isEnd(event: TurnEvent): boolean {
+  return event.kind === "finished" || event.kind === "failed";
 }
 
 function advance(turn: Turn, event: Exclude<TurnEvent, { kind: "finished" | "failed" }>): Turn {
