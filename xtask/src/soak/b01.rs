@@ -15,13 +15,16 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let folder = bench.scratch.join("b01");
     fs::create_dir_all(&folder)?;
     let model = TinyModel::llama();
+    let mut files = Vec::new();
+    for damage in Damage::ALL {
+        files.push((damage, damage.write(&folder, &model)?));
+    }
     let mut figures = Vec::new();
     for verb in ["inspect", "generate"] {
         let what = format!("`{verb}` on each damaged file, the whole process");
         let mut figure = Figure::new(what).limit(all_within(2_000));
-        for damage in Damage::ALL {
-            let path = damage.write(&folder, &model)?;
-            let call = bench.candor.call(&[verb]).word(&path).word("--json");
+        for (damage, path) in &files {
+            let call = bench.candor.call(&[verb]).word(path).word("--json");
             let ran = match verb {
                 "generate" => call.words(&["--prompt", "x"]).run()?,
                 _ => call.run()?,

@@ -131,8 +131,11 @@ impl Call {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if stopped.is_none() && stop.is_due(start.elapsed(), lines.len()) {
-                stopped = Some((Instant::now(), lines.len()));
+                let at = Instant::now();
                 interrupt(&child)?;
+                // What came while the signal was on its way came before the Stop.
+                lines.extend(arriving.try_iter());
+                stopped = Some((at, lines.len()));
             }
         }
         let exit = child.wait()?.code();
