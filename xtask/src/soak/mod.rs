@@ -137,12 +137,16 @@ fn prepare() -> Result<Bench> {
     let scratch = target.join("soak");
     let _ = fs::remove_dir_all(&scratch);
     fs::create_dir_all(&scratch)?;
-    let [small, coder] = models::FOR_TESTS.map(|model| model.ensure(&project::models()));
+    let folder = project::models();
+    let (small, coder) = (
+        models::STARTER.ensure(&folder)?,
+        models::CODER.ensure(&folder)?,
+    );
     let candor = Candor::new(target.join("release").join("candor"));
     Ok(Bench {
         candor,
-        small: small?,
-        coder: coder?,
+        small,
+        coder,
         scratch,
     })
 }
