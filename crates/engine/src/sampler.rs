@@ -379,8 +379,11 @@ fn min_p(sampling: &Sampling, pool: &mut Pool<'_>) {
 
 fn temperature(sampling: &Sampling, pool: &mut Pool<'_>) {
     pool.keep_all_if_unfiltered();
+    // Counted from the largest down: however small the temperature is, the best stays 0 and the
+    // others become −∞ at worst. Divided as they stand, several could become the same +∞.
+    let largest = pool.largest();
     for candidate in pool.kept.iter_mut() {
-        candidate.logit /= sampling.temperature;
+        candidate.logit = (candidate.logit - largest) / sampling.temperature;
     }
 }
 

@@ -79,6 +79,20 @@ fn shares_follow_each_filter() {
 }
 
 #[test]
+fn the_smallest_temperature_still_takes_the_best() {
+    for temperature in [1e-6, f32::MIN_POSITIVE, f32::from_bits(1)] {
+        for logits in [[1.0, 21.0, 20.0], [-30.0, -10.0, -20.0], [0.0, 3e38, 2e38]] {
+            let cold = sampling(|s| s.temperature = temperature);
+            let mut sampler = Sampler::new(cold).unwrap();
+            for draw in 0..8 {
+                let chosen = sampler.next(&mut logits.clone(), &[], draw);
+                assert_eq!(chosen, Ok(1), "{temperature:e} {logits:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn each_stage_sees_what_the_one_before_left() {
     // Of what top-k leaves, the best alone has half.
     let top_p_after_top_k = |s: &mut Sampling| (s.top_k, s.top_p) = (2, 0.5);
