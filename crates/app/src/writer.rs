@@ -1,6 +1,7 @@
 //! From a turn to the store: asks the engine, keeps the words on disk as they come, and closes
 //! the message with how it ended.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,9 +37,8 @@ pub(crate) struct Job {
     pub(crate) prepared: Option<(ModelId, Vec<u32>)>,
 }
 
-/// A reply that came to its end.
+/// How a reply came to its end. Its words are the keeper's.
 struct Written {
-    text: String,
     state: MessageState,
     record: ReplyRecord,
     error: Option<WireError>,
@@ -52,17 +52,20 @@ enum Ended {
 
 /// Writes a reply from beginning to end. The turn has ended when this returns.
 pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) {
-    let written = reply(inner, &mut job);
-    let turn = &job.turn;
+    let mut keeper = Keeper::new(inner, &job.turn);
+    // A turn that never ends would hold its conversation until the next start.
+    let ended = catch_unwind(AssertUnwindSafe(|| reply(inner, &mut job, &mut keeper)));
+    let written = ended.unwrap_or_else(|_| broke_down(&job));
+    let (turn, text) = (&job.turn, keeper.text.as_str());
     let closing = Closing {
-        text: &written.text,
+        text,
         state: written.state,
         record: Some(&written.record),
         now_ms: inner.now_ms(),
     };
     let (message, unsaved) = match inner.store.close_reply(turn.id, &closing) {
         Ok(stored) => (wire::Message::of_stored(stored, None), None),
-        Err(error) => (unsaved_message(turn, &written), Some(error.wire())),
+        Err(error) => (unsaved_message(turn, text, &written), Some(error.wire())),
     };
     let event = match unsaved.or(written.error) {
         Some(error) => TurnEvent::Failed { message, error },
@@ -71,59 +74,74 @@ pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) {
     turn.end(event);
 }
 
-fn unsaved_message(turn: &Turn, written: &Written) -> wire::Message {
+/// The panic itself is in the log of panics; the engine need not write on for nobody.
+fn broke_down(job: &Job) -> Written {
+    job.turn.cancel.cancel();
+    let record = record::begun(None, None, &job.settings.sampling, job.seed);
+    let message = "Candor broke down over this reply; what it had written is kept.";
+    failed(record, Error::new(Code::Internal, message))
+}
+
+fn unsaved_message(turn: &Turn, text: &str, written: &Written) -> wire::Message {
     wire::Message {
         id: turn.id,
         role: wire::Role::Assistant,
-        text: written.text.clone(),
+        text: text.to_owned(),
         state: MessageState::Failed,
         turn: None,
         record: Some(written.record.clone()),
     }
 }
 
-fn reply(inner: &Arc<Inner>, job: &mut Job) -> Written {
+fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written {
     let mut record = record::begun(None, None, &job.settings.sampling, job.seed);
-    let mut keeper = Keeper::new(inner, &job.turn);
     for _ in 0..EXCHANGES_MAX {
         // An engine that has just broken down may not have been noticed yet.
         inner.recover_if_broken();
         let (chat, engine) = match inner.models.answerer(&job.turn.cancel) {
             Answerer::Model(chat, engine) => (chat, engine),
-            Answerer::None => return failed(keeper, record, no_model()),
-            Answerer::Stopped => return keeper.written(MessageState::Stopped, record, None),
+            Answerer::None => return failed(record, no_model()),
+            Answerer::Stopped => return written(MessageState::Stopped, record, None),
         };
         let why = inner.why_cpu();
         record = record::begun(Some(&chat), why.as_ref(), &job.settings.sampling, job.seed);
         let request = match request(inner, job, &chat) {
             Ok(request) => request,
-            Err(error) => return failed(keeper, record, error),
+            Err(error) => return failed(record, error),
         };
         let log = request.log();
         job.turn.goes_on_in(Arc::clone(&log));
         // A refusal stands in the log too, where every reader finds it.
         engine.generate(request).ok();
-        match follow(&log, &mut keeper, &mut record) {
-            Ended::Well(state) => return keeper.written(state, record, None),
+        match follow(&log, keeper, &mut record) {
+            Ended::Well(state) => return written(state, record, None),
             Ended::Badly(TurnCode::ModelChanged | TurnCode::NoModel, _)
                 if keeper.text.is_empty() => {}
             Ended::Badly(code, message) => {
                 let error = Error::new(record::code_of(code), record::sentence(&message));
-                return failed(keeper, record, error);
+                return failed(record, error);
             }
         }
     }
     let message = "The model was exchanged before it could answer.";
-    failed(keeper, record, Error::new(Code::Busy, message))
+    failed(record, Error::new(Code::Busy, message))
 }
 
 fn no_model() -> Error {
     Error::new(Code::NoModel, "No model is open.")
 }
 
-fn failed(keeper: Keeper<'_>, mut record: ReplyRecord, error: Error) -> Written {
+fn failed(mut record: ReplyRecord, error: Error) -> Written {
     record.failure = Some(error.message.clone());
-    keeper.written(MessageState::Failed, record, Some(error.wire()))
+    written(MessageState::Failed, record, Some(error.wire()))
+}
+
+fn written(state: MessageState, record: ReplyRecord, error: Option<WireError>) -> Written {
+    Written {
+        state,
+        record,
+        error,
+    }
 }
 
 /// A request for this model, with the tokens that were prepared for it or with new ones.
@@ -225,19 +243,5 @@ impl<'a> Keeper<'a> {
         }
         self.appended_bytes = self.text.len();
         self.appended_at = now;
-    }
-
-    fn written(
-        self,
-        state: MessageState,
-        record: ReplyRecord,
-        error: Option<WireError>,
-    ) -> Written {
-        Written {
-            text: self.text,
-            state,
-            record,
-            error,
-        }
     }
 }

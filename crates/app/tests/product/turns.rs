@@ -1,12 +1,17 @@
 //! Replies: how they end, who is told, and what stops them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
 use candor_app::wire::{BannerKind, Code, MessageState, Role, Settings, TurnEvent};
 use candor_backend::Feed;
 use candor_testkit::gguf::Value;
 use candor_testkit::scripted::Fault;
 use candor_testkit::{TURN_END, TinyModel};
 
-use crate::desk::{Desk, ask, end_of, follow, hear_all, kind, lines, until};
+use crate::desk::{Desk, ask, end_of, follow, hear_all, kind, lines, load, until};
 
 #[test]
 fn two_windows_hear_the_same_and_one_end_each() {
@@ -345,4 +350,42 @@ fn a_broken_engine_loads_its_model_again() {
     let (_, end) = ask(&app, Some(sent.conversation.id), "Again?");
     assert_eq!(end.message.text, "well");
     assert_eq!(kind(&app), BannerKind::Cpu);
+}
+
+#[test]
+fn a_fault_of_the_program_itself_ends_the_turn_and_keeps_its_words() {
+    let desk = Desk::new();
+    let mut config = desk.config();
+    let armed = Arc::new(AtomicBool::new(false));
+    let fault = Arc::clone(&armed);
+    // Everything that a turn's thread does with a new word looks at the clock.
+    config.clock.instant = Arc::new(move || {
+        let here = thread::current().name() == Some("turn");
+        assert!(!(here && fault.swap(false, Ordering::SeqCst)), "as planned");
+        Instant::now()
+    });
+    let app = desk.open_with(config);
+    load(&app, &desk.model);
+    let begun = desk.script.counts().submitted;
+    desk.script.at_forward(begun + 5, Fault::Stall);
+    desk.reply("abcdefghij");
+    let sent = app.send(None, "Letters?").unwrap();
+    let heard = follow(&app, sent.turn, 0);
+    desk.script.wait_until_stalled();
+    armed.store(true, Ordering::SeqCst);
+    desk.script.release();
+    let end = hear_all(&heard).1;
+    assert_eq!(end.message.state, MessageState::Failed);
+    let text = end.message.text.as_str();
+    assert!(
+        !text.is_empty() && "abcdefghij".starts_with(text),
+        "{text:?}"
+    );
+    assert_eq!(end.error.unwrap().code, Code::Internal);
+    until("the turn is over", || {
+        app.bootstrap().unwrap().turns.is_empty()
+    });
+    desk.reply("fine");
+    let (_, end) = ask(&app, Some(sent.conversation.id), "And now?");
+    assert_eq!(end.message.text, "fine");
 }
