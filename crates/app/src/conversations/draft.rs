@@ -7,7 +7,7 @@
 //! that was interrupted.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::wire::MessageId;
@@ -51,14 +51,20 @@ impl Drafts {
 
     /// The text so far; empty if there is none. A crash may have cut the last character.
     pub(super) fn read(&self, message: MessageId) -> io::Result<String> {
-        let path = self.path(message);
-        match fs::metadata(&path) {
-            Ok(facts) if facts.len() <= DRAFT_BYTES_MAX => {}
-            Ok(_) => return Err(io::Error::from(io::ErrorKind::FileTooLarge)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        let mut bytes = Vec::new();
+        match File::open(self.path(message)) {
+            Ok(file) => file.take(DRAFT_BYTES_MAX).read_to_end(&mut bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
-        }
-        Ok(whole_characters(fs::read(&path)?))
+        };
+        Ok(whole_characters(bytes))
+    }
+
+    /// Keeps a draft that cannot be read now, out of the way of those to come.
+    pub(super) fn keep_aside(&self, message: MessageId) {
+        let path = self.path(message);
+        // Where it stays in its place it is removed like all others.
+        let _ = fs::rename(&path, path.with_extension("unread"));
     }
 
     pub(super) fn discard(&self, message: MessageId) {

@@ -256,7 +256,11 @@ impl Store {
             rows.collect::<Result<_, _>>()?
         };
         for id in open {
-            let text = self.drafts.read(id).map_err(draft_error)?;
+            // One draft on a bad sector must not shut the user out of all conversations.
+            let text = self.drafts.read(id).unwrap_or_else(|_| {
+                self.drafts.keep_aside(id);
+                String::new()
+            });
             let sql = "UPDATE message SET text = ?2, state = ?3 WHERE id = ?1";
             transaction.execute(sql, params![id, text, MessageState::Interrupted])?;
         }

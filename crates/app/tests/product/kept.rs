@@ -110,6 +110,36 @@ fn a_kill_before_the_first_token_keeps_the_question() {
 }
 
 #[test]
+fn a_draft_that_cannot_be_read_costs_its_reply_and_nothing_else() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    desk.reply("before");
+    let (done, _) = ask(&app, None, "Done?");
+    desk.script
+        .at_forward(desk.script.counts().submitted, Fault::Stall);
+    let sent = app.send(None, "Open?").unwrap();
+    desk.script.wait_until_stalled();
+    let killed = desk.killed();
+    app.stop(sent.turn);
+    // A folder in its place: reading it fails, as on a bad sector.
+    let drafts = AppPaths::below(&killed.data()).drafts_dir();
+    let draft = drafts.join(format!("{}.txt", sent.turn));
+    fs::remove_file(&draft).unwrap();
+    fs::create_dir(&draft).unwrap();
+
+    let app = killed.open();
+    let conversation = app.open_conversation(sent.conversation.id).unwrap();
+    let want = [
+        (Role::User, MessageState::Finished, "Open?"),
+        (Role::Assistant, MessageState::Interrupted, ""),
+    ];
+    assert_eq!(lines(&conversation), want);
+    let other = app.open_conversation(done.conversation.id).unwrap();
+    assert_eq!(lines(&other)[1].2, "before");
+    assert!(!draft.exists() && draft.with_extension("unread").exists());
+}
+
+#[test]
 fn closing_stops_the_reply_and_keeps_its_text() {
     let desk = Desk::new();
     let app = desk.open_ready();
