@@ -382,8 +382,14 @@ impl Inner {
     }
 
     /// An engine with so many threads. One with another number gives way once its replies have
-    /// ended; none if the load is stopped before, or no engine can be had.
+    /// ended, and with it its model, so not for a file that will be refused; none if the load is
+    /// stopped before, or no engine can be had.
     fn seat(self: &Arc<Self>, threads: usize, load: &RunningLoad) -> Option<EngineHandle> {
+        let seated = self.models.state().seat.as_ref().map(|seat| seat.threads);
+        let threads = match seated {
+            Some(other) if other != threads && !models::is_sound(&load.path) => other,
+            _ => threads,
+        };
         loop {
             if load.cancel.is_cancelled() {
                 return None;

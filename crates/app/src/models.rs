@@ -137,6 +137,8 @@ pub(crate) struct Seat {
 pub(crate) struct ModelState {
     pub(crate) seat: Option<Seat>,
     chat: Option<Arc<ChatModel>>,
+    /// The number of the load that gave it.
+    chat_load: u64,
     pub(crate) load: Option<RunningLoad>,
     pub(crate) refusal: Option<Refusal>,
     /// What a broken engine said, until a model is loaded again.
@@ -211,7 +213,11 @@ impl Models {
             .as_ref()
             .is_some_and(|latest| latest.number == load.number);
         match result {
-            Ok(chat) => state.chat = Some(Arc::new(chat)),
+            // An earlier load can be noted later: its model is the engine's no more.
+            Ok(chat) if load.number > state.chat_load => {
+                (state.chat, state.chat_load) = (Some(Arc::new(chat)), load.number);
+            }
+            Ok(_) => {}
             Err(LoadFailure::Stopped | LoadFailure::Closed) => {}
             Err(failure) if is_latest => {
                 state.refusal = Some(Refusal::new(&load.path, &failure));
@@ -276,6 +282,17 @@ pub(crate) fn load(
     }
 }
 
+/// Whether a file can be loaded, as far as its weights need not be read for that.
+pub(crate) fn is_sound(path: &Path) -> bool {
+    let Ok(file) = ModelFile::open(path) else {
+        return false;
+    };
+    let index = file.index();
+    let graph = candor_arch::build(index);
+    graph.is_ok_and(|graph| candor_arch::check(&graph, index).is_empty())
+        && index.tokenizer.is_some()
+}
+
 fn attempt(
     engine: &EngineHandle,
     load: &RunningLoad,
@@ -308,4 +325,46 @@ fn context_that_fits(path: &Path, excess_bytes: u64) -> Option<(u64, u64)> {
     let fits = (wanted as u64).checked_sub(excess_bytes.div_ceil(per_token))?;
     let fits = fits / PAGE_TOKENS * PAGE_TOKENS;
     (fits >= CONTEXT_TOKENS_MIN).then_some((fits, wanted as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use candor_engine::{Engine, EngineConfig};
+    use candor_testkit::TinyModel;
+    use candor_testkit::scripted::Script;
+
+    use super::*;
+
+    #[test]
+    fn the_model_loaded_last_answers_in_whichever_order_the_loads_are_noted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tiny.gguf");
+        TinyModel::llama().write(&path).unwrap();
+        let config = EngineConfig {
+            clock: Arc::new(Instant::now),
+            available_memory: Arc::new(|| None),
+        };
+        let backend = Script::new(97..123).backend();
+        let engine = Engine::spawn(config, vec![Box::new(backend)]).unwrap();
+        let models = Models::default();
+        let loaded = || {
+            let running = models.begin(&path);
+            let chat = load(&engine, &running, None).unwrap();
+            (running, chat)
+        };
+        let (first, first_chat) = loaded();
+        let (second, second_chat) = loaded();
+        models.state().seat = Some(Seat {
+            engine: engine.clone(),
+            threads: 1,
+        });
+        let last = second_chat.loaded.id;
+        models.end(&second, Ok(second_chat));
+        models.end(&first, Ok(first_chat));
+        let answers = models.state().chat().map(|chat| chat.loaded.id);
+        assert_eq!(answers, Some(last));
+        engine.shutdown();
+    }
 }

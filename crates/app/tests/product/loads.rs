@@ -215,6 +215,27 @@ fn other_threads_take_effect_with_the_next_model() {
 }
 
 #[test]
+fn a_refused_file_keeps_the_model_before_also_when_other_threads_were_chosen() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    app.save_settings(Settings {
+        threads: Some(3),
+        ..app.settings()
+    })
+    .unwrap();
+    for damage in Damage::ALL {
+        let path = damage.write(desk.dir.path(), &TinyModel::llama()).unwrap();
+        let entry = app.add_model(&path).unwrap();
+        app.load_model(&entry.id).unwrap();
+        until("the file is refused", || kind(&app) == BannerKind::Refused);
+        let model = app.status().model;
+        assert_eq!(model.unwrap().name, "tiny", "{}", path.display());
+    }
+    desk.reply("fine");
+    assert_eq!(ask(&app, None, "Still there?").1.message.text, "fine");
+}
+
+#[test]
 fn the_banner_says_why_the_processor_computes() {
     let cases = [
         (r#"{"found":"no_driver"}"#, "no NVIDIA driver found"),
