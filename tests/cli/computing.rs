@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{Read, Write};
+use std::process::Stdio;
 
 use candor_testkit::TinyModel;
 use serde_json::json;
 
-use crate::support::{folder, ids, run, run_with_input};
+use crate::support::{candor, folder, ids, run, run_with_input};
 use crate::{args, tiny};
 
 #[test]
@@ -155,6 +157,8 @@ fn a_conversation_is_held_on_the_terminal() {
     for (input, replies) in [
         ("Hello\nAgain\n/exit\n", 2),
         ("Hello\n/clear\n\n", 1),
+        ("/help\n/cleer\nHello\n", 1),
+        ("/usr/bin\n", 1),
         ("", 0),
     ] {
         let ran = run_with_input(&options, input.as_bytes());
@@ -167,4 +171,32 @@ fn a_conversation_is_held_on_the_terminal() {
             ran.stderr
         );
     }
+}
+
+#[test]
+fn in_a_conversation_the_figures_stand_on_a_line_of_their_own() {
+    let dir = folder();
+    let model = tiny(dir.path(), &TinyModel::llama().context(512));
+    let (mut read, write) = std::io::pipe().unwrap();
+    let mut command = candor();
+    command
+        .args(args("chat", &model, "--max-tokens 8 --seed 1"))
+        .stdin(Stdio::piped())
+        .stdout(write.try_clone().unwrap())
+        .stderr(write);
+    let mut child = command.spawn().unwrap();
+    // It holds the end of the pipe that the program writes to.
+    drop(command);
+    let mut typed = child.stdin.take().unwrap();
+    typed.write_all(b"Hello\n/helpp\n").unwrap();
+    drop(typed);
+    let mut said = Vec::new();
+    read.read_to_end(&mut said).unwrap();
+    assert!(child.wait().unwrap().success());
+    let said = String::from_utf8_lossy(&said);
+    let figures = said.lines().find(|line| line.contains("tokens/s"));
+    let begins =
+        |line: &str| line.starts_with("finished · ") || line.starts_with("limit reached · ");
+    assert!(figures.is_some_and(begins), "{said}");
+    assert!(said.contains("/helpp is not a command. Ctrl-C"), "{said}");
 }

@@ -20,6 +20,9 @@ use crate::output::{Output, notice};
 use crate::reply::{follow, stats_line};
 use crate::session::{choose, setup};
 
+/// What can be done beside typing a message.
+const COMMANDS: &str = "Ctrl-C stops a reply; /clear starts anew; /exit leaves.";
+
 /// Longest message in bytes that is read from the terminal: far more than any context holds.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
@@ -68,7 +71,7 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
     })?;
     let model = setup.load(&engine, &args.model, &interrupts.token())?;
     notice(&choice.line(&model.device));
-    notice("Type a message. Ctrl-C stops a reply; /clear starts anew; /exit leaves.");
+    notice(&format!("Type a message. {COMMANDS}"));
     let mut chat = Chat {
         args,
         engine,
@@ -118,6 +121,10 @@ impl Chat<'_> {
                     "" => {}
                     "/exit" | "/quit" => return Ok(Exit::Done),
                     "/clear" => self.clear(),
+                    "/help" => notice(COMMANDS),
+                    text if is_command(text) => {
+                        notice(&format!("{text} is not a command. {COMMANDS}"));
+                    }
                     text => {
                         self.turn(text, output)?;
                         // The first press stopped the reply; a second one leaves.
@@ -167,12 +174,20 @@ impl Chat<'_> {
                 .push(json!({ "role": "assistant", "content": reply.text }));
         }
         output.line("")?;
+        // The notice goes another way, and must not come before the end of the line.
+        output.flush()?;
         notice(&stats_line(&reply));
         if reply.finish == FinishReason::ContextFull {
             notice("The context is full: the next message may not fit. /clear starts anew.");
         }
         Ok(())
     }
+}
+
+/// One word behind a slash, as commands look. A path has more of them, a message more words.
+fn is_command(text: &str) -> bool {
+    let word = text.strip_prefix('/').unwrap_or_default();
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase())
 }
 
 fn read_lines(sender: &mpsc::Sender<Heard>) {
