@@ -22,7 +22,6 @@ mod window;
 
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -108,8 +107,9 @@ fn set_up(app: &AppHandle, paths: AppPaths, model: Option<&Path>) -> tauri::Resu
     if let Ok(inner) = opened.app() {
         inner.listen(bridge::listener(app.clone()));
     }
-    if let Some(path) = model {
-        opened.open_model(path);
+    match model {
+        Some(path) => opened.open_model(path),
+        None => opened.open_last_model(),
     }
     app.manage(opened);
     window::open(app).map(drop)
@@ -187,8 +187,21 @@ fn start_again_in_ascii(wishes: &Wishes) -> std::io::Result<()> {
     if wishes.rendering == Rendering::Safe {
         command.arg("--safe-rendering");
     }
-    // It returns only if it fails.
-    Err(command.arg(model).exec())
+    become_it(command.arg(model))
+}
+
+/// Puts another program in this one's place; returns only if that fails.
+#[cfg(unix)]
+fn become_it(command: &mut Command) -> std::io::Result<()> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec())
+}
+
+/// Runs another program instead of this one; returns only if it cannot be started.
+#[cfg(not(unix))]
+fn become_it(command: &mut Command) -> std::io::Result<()> {
+    let status = command.status()?;
+    std::process::exit(status.code().unwrap_or(1))
 }
 
 fn picker() -> Box<dyn FilePicker> {

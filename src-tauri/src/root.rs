@@ -46,6 +46,23 @@ impl Opened {
         }
     }
 
+    /// Begins to load the model that was used last, so that a person who comes back can go on.
+    /// Only models that were once ready count, and a missing file is left alone.
+    pub(crate) fn open_last_model(&self) {
+        // Without an app the page says why.
+        let Ok(app) = self.app() else { return };
+        let models = app.models().unwrap_or_default();
+        let last = models
+            .iter()
+            .find(|model| model.last_used_ms.is_some())
+            .filter(|model| !model.missing);
+        if let Some(model) = last
+            && let Err(error) = app.load_model(&model.id)
+        {
+            eprintln!("{}: {error}", model.name);
+        }
+    }
+
     /// Stops what runs, keeps what was written, and waits for it.
     pub(crate) fn close(&self) {
         if let Ok(app) = self.app() {

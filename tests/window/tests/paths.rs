@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use candor_testkit::TinyModel;
 use candor_window_tests::{Home, Requirements, Window, one_at_a_time};
 
@@ -49,6 +49,8 @@ fn any_name_opens_by_dialog_and_is_found_again_after_a_restart() -> Result<()> {
     window.close()?;
 
     let window = Window::open(&needs, &home, &[])?;
+    let (_, last) = names().pop().context("there are names")?;
+    window.wait_for_model(&last)?;
     window.open_menu()?;
     ensure!(window.count("[data-testid=model-item][data-missing=false]")? == names().len());
     for (_, shown) in names() {
