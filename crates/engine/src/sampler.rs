@@ -102,7 +102,8 @@ struct Stage {
     apply: fn(&Sampling, &mut Pool<'_>),
 }
 
-/// Every stage, in order. A new one is a function below and a row here.
+/// Every stage, in order. A new one is a function below and a row here. Where the best token is
+/// taken (temperature 0) only the first one runs.
 static STAGES: &[Stage] = &[
     Stage {
         name: "repeat_penalty",
