@@ -206,3 +206,23 @@ it("a program that cannot start says why", async () => {
   expect(session.state.phase).toBe("failed");
   expect(session.state.startError?.message).toBe("Damaged.");
 });
+
+it("news that overtake the snapshot are not undone by it", async () => {
+  const platform = new FakePlatform(scenario("loading"));
+  const tell = new Map<string, (payload: never) => void>();
+  platform.on = async (event, handler) => {
+    tell.set(event, handler as (payload: never) => void);
+    return () => undefined;
+  };
+  const { status } = await new FakePlatform(scenario("ready")).bootstrap();
+  const bootstrap = platform.bootstrap.bind(platform);
+  platform.bootstrap = async () => {
+    const snapshot = await bootstrap();
+    tell.get("status")?.(status as never);
+    return snapshot;
+  };
+  const session = new Session(platform);
+  await session.start();
+  expect(session.state.phase).toBe("ready");
+  expect(session.state.status.banner.kind).toBe("cpu");
+});

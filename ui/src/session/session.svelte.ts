@@ -50,16 +50,23 @@ export class Session {
 
   /** Subscribes first, so that nothing is missed between the snapshot and the first event. */
   async start(): Promise<void> {
+    // News can overtake the snapshot on its way here: then the snapshot is the older one. News
+    // that were older than it are followed by newer ones.
+    const early: Action[] = [];
+    const hear = (action: Action): void => {
+      if (this.state.phase === "starting") early.push(action);
+      this.dispatch(action);
+    };
     try {
       this.#subscriptions = await Promise.all([
         this.#platform.on("status", (status) => {
-          this.dispatch({ type: "status", status });
+          hear({ type: "status", status });
         }),
         this.#platform.on("conversations", (conversations) => {
-          this.dispatch({ type: "conversations", conversations });
+          hear({ type: "conversations", conversations });
         }),
         this.#platform.on("models", (models) => {
-          this.dispatch({ type: "models", models });
+          hear({ type: "models", models });
         }),
         this.#platform.on("turn-ended", (turn) => {
           this.#expectEnd(turn);
@@ -67,6 +74,7 @@ export class Session {
       ]);
       const snapshot = await this.#platform.bootstrap();
       this.dispatch({ type: "started", snapshot });
+      for (const action of early) this.dispatch(action);
       for (const running of snapshot.turns) void this.#attach(running);
     } catch (thrown) {
       this.dispatch({ type: "start-failed", error: asWireError(thrown) });
