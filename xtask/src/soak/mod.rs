@@ -23,6 +23,17 @@ use program::Candor;
 
 use crate::{command, models, packages, project};
 
+/// Where the figures are kept.
+const FILE: &str = "docs/measurements/soak.md";
+
+/// Its first lines.
+const HEADING: &str = "# Field reports, measured
+
+Written by `cargo xtask soak`. Times in milliseconds, taken from outside: they hold what a person
+waits for, the start and the end of the process included where it says so. A load above the number
+of cores means that other work took its share: such times are no better than that.
+";
+
 /// What a report needs.
 pub(crate) struct Bench {
     /// The command line program, built for release.
@@ -80,7 +91,7 @@ const REPORTS: &[Report] = &[
     },
 ];
 
-/// Measures the reports that are named, or all; only a full run is written down.
+/// Measures the reports that are named, or all, and writes each down.
 ///
 /// # Errors
 /// If a name is unknown, something needed is missing, or a limit was missed.
@@ -94,7 +105,6 @@ pub(crate) fn soak(names: &[&str]) -> Result<()> {
         bail!("{unknown} is not a report that is measured here");
     }
     let bench = prepare()?;
-    let mut text = heading()?;
     let mut missed = 0;
     for report in REPORTS {
         if !names.is_empty()
@@ -105,29 +115,49 @@ pub(crate) fn soak(names: &[&str]) -> Result<()> {
             continue;
         }
         println!("\n==== {} {}", report.name, report.about);
+        let conditions = conditions()?;
         let figures = (report.measure)(&bench).with_context(|| report.name)?;
         let section = format!(
-            "## {} {}\n\n{}",
+            "## {} {}\n\n{conditions}\n\n{}",
             report.name,
             report.about,
             figures::table(&figures)
         );
         println!("{section}");
-        text.push_str(&section);
-        text.push('\n');
+        // After each report, so that a run that is broken off has not been for nothing.
+        keep(report.name, &section)?;
         missed += figures.iter().filter(|figure| !figure.holds()).count();
     }
     let _ = fs::remove_dir_all(&bench.scratch);
-    if names.is_empty() {
-        let path = project::root().join("docs/measurements/soak.md");
-        fs::create_dir_all(path.parent().context("a folder")?)?;
-        fs::write(&path, text)?;
-        println!("Written to {}", path.display());
-    }
     if missed > 0 {
         bail!("{missed} limits were missed");
     }
     Ok(())
+}
+
+/// Puts a report's section into the file, in the place of an older one.
+fn keep(name: &str, section: &str) -> Result<()> {
+    let path = project::root().join(FILE);
+    fs::create_dir_all(path.parent().context("a folder")?)?;
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    fs::write(&path, replaced(&before, name, section))?;
+    println!("Written to {FILE}");
+    Ok(())
+}
+
+/// The file with one section replaced; the sections stand in the order of the reports.
+fn replaced(file: &str, name: &str, section: &str) -> String {
+    let old: Vec<&str> = file.split("\n## ").skip(1).collect();
+    let mut text = HEADING.to_owned();
+    for report in REPORTS {
+        let mine = format!("{} ", report.name);
+        if report.name == name {
+            text.push_str(&format!("\n{}\n", section.trim_end()));
+        } else if let Some(kept) = old.iter().find(|kept| kept.starts_with(&mine)) {
+            text.push_str(&format!("\n## {}\n", kept.trim_end()));
+        }
+    }
+    text
 }
 
 fn prepare() -> Result<Bench> {
@@ -151,7 +181,8 @@ fn prepare() -> Result<Bench> {
     })
 }
 
-fn heading() -> Result<String> {
+/// What the figures depend on.
+fn conditions() -> Result<String> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let processors = read("/proc/cpuinfo");
     let named = processors
@@ -163,11 +194,23 @@ fn heading() -> Result<String> {
     let load = load.split(' ').next().unwrap_or("?");
     let commit = command::program("git", &["rev-parse", "--short", "HEAD"]).quiet_output();
     let commit = commit.unwrap_or_else(|_| "unknown".to_owned());
+    let commit = commit.trim();
     Ok(format!(
-        "# Field reports, measured\n\nWritten by `cargo xtask soak`. Times in milliseconds, from \
-         outside the process: they hold what a person waits for, the start and the end of the \
-         process included where it says so.\n\nMachine: {model}, {cores} cores; load before the \
-         run {load}; commit {}.\n\n",
-        commit.trim()
+        "{model}, {cores} cores, load before {load}, commit {commit}."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_takes_the_place_of_the_older_one() {
+        let first = replaced("", "B07", "## B07 x\n\nold\n");
+        let both = replaced(&first, "B01", "## B01 y\n\none\n");
+        let newer = replaced(&both, "B07", "## B07 x\n\nnew\n");
+        let expected = format!("{HEADING}\n## B01 y\n\none\n\n## B07 x\n\nnew\n");
+        assert_eq!(newer, expected);
+        assert_eq!(replaced(&newer, "B07", "## B07 x\n\nnew\n"), newer);
+    }
 }
