@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 
 use super::Bench;
 use super::figures::Figure;
-use crate::{command, test};
+use crate::{command, node, test, ui};
 
 /// Kills, as the report asks for.
 const KILLS: usize = 20;
@@ -13,6 +13,7 @@ const KILLS: usize = 20;
 const KEPT: &str = "KEPT: ";
 
 pub(super) fn measure(_: &Bench) -> Result<Vec<Figure>> {
+    ui::build(&node::path()?)?;
     command::cargo(&["build", "--package", "candor-desktop"]).run()?;
     let kept = test::whole_window(&["killed_at_any_moment"])?
         .with("CANDOR_KILLS", KILLS.to_string())
