@@ -71,11 +71,15 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
         };
     }
     start_again_in_ascii(&wishes)?;
-    let paths = root::paths(wishes.data_dir.clone())?;
+    let data_dir = root::data_dir(wishes.data_dir);
+    let paths = root::paths(data_dir.clone())?;
     panic_log::install(paths.logs_dir());
+    let mut context = tauri::generate_context!();
+    // GTK ends a second program of the same name, also one with another folder.
+    context.config_mut().app.enable_gtk_app_id &= data_dir.is_none();
     let app = tauri::Builder::default()
         // First, so that a second start ends before it opens anything.
-        .plugin(single_instance(wishes.data_dir.as_deref()))
+        .plugin(single_instance(data_dir.as_deref()))
         .manage(picker())
         .invoke_handler(tauri::generate_handler![
             commands::add_model,
@@ -96,7 +100,7 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::stop_loading,
         ])
         .setup(move |app| Ok(set_up(app.handle(), paths, wishes.model.as_deref())?))
-        .build(tauri::generate_context!())?;
+        .build(context)?;
     app.run(when_it_happens);
     Ok(())
 }
@@ -161,9 +165,7 @@ fn open_model(app: &AppHandle, path: PathBuf) {
 /// A short name for a folder, the same in every run of this build.
 fn mark_of(folder: &Path) -> String {
     let mut hasher = DefaultHasher::new();
-    surroundings::current_folder()
-        .join(folder)
-        .hash(&mut hasher);
+    folder.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 

@@ -71,14 +71,17 @@ impl Opened {
     }
 }
 
+/// The one folder in which everything is kept, if the user named one.
+pub(crate) fn data_dir(wished: Option<PathBuf>) -> Option<PathBuf> {
+    let named = wished.or_else(|| surroundings::variable("CANDOR_DATA_DIR").map(PathBuf::from));
+    named.map(|folder| surroundings::current_folder().join(folder))
+}
+
 /// Where everything is kept.
 ///
 /// # Errors
 /// If the environment does not say where the user's files are.
 pub(crate) fn paths(data_dir: Option<PathBuf>) -> Result<AppPaths, Error> {
-    let data_dir =
-        data_dir.or_else(|| surroundings::variable("CANDOR_DATA_DIR").map(PathBuf::from));
-    let data_dir = data_dir.map(|folder| surroundings::current_folder().join(folder));
     let variable = &surroundings::variable;
     AppPaths::resolve(&PathRequest {
         system: System::of_this_build(),
