@@ -91,17 +91,7 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(path: &Path, failure: &LoadFailure) -> Self {
-        let message = match failure {
-            LoadFailure::OutOfMemory {
-                needed_bytes,
-                available_bytes,
-            } => format!(
-                "the model needs {} of memory, {} are free",
-                words::size(*needed_bytes),
-                words::size(*available_bytes),
-            ),
-            other => other.to_string(),
-        };
+        let message = words::load_failure(failure);
         let advice = match failure {
             LoadFailure::File(error) => error.advice(),
             LoadFailure::OutOfMemory { .. } => {

@@ -1,4 +1,6 @@
-//! Numbers as people read them.
+//! Numbers, and failures that are full of them, as people read them.
+
+use candor_engine::LoadFailure;
 
 /// Bytes in decimal units, as file managers and shops count: "98 MB", "4.7 GB".
 pub(crate) fn size(bytes: u64) -> String {
@@ -12,6 +14,21 @@ pub(crate) fn size(bytes: u64) -> String {
     }
     let decimals = usize::from(unit >= 3 && value < 99.95);
     format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+/// Why a model was not loaded, with its sizes in units that people know.
+pub(crate) fn load_failure(failure: &LoadFailure) -> String {
+    match failure {
+        LoadFailure::OutOfMemory {
+            needed_bytes,
+            available_bytes,
+        } => format!(
+            "the model needs {} of memory, {} are free",
+            size(*needed_bytes),
+            size(*available_bytes),
+        ),
+        other => other.to_string(),
+    }
 }
 
 /// A count with commas between the thousands: "8,192".
@@ -39,6 +56,16 @@ pub(crate) fn threads(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_that_does_not_fit_says_so_in_units() {
+        let failure = LoadFailure::OutOfMemory {
+            needed_bytes: 2_304_109_159_680,
+            available_bytes: 16_000_000_000,
+        };
+        let want = "the model needs 2.3 TB of memory, 16.0 GB are free";
+        assert_eq!(load_failure(&failure), want);
+    }
 
     #[test]
     fn sizes_are_decimal() {

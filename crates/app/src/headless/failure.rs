@@ -8,6 +8,7 @@ use candor_modelfile::OpenError;
 use candor_text::TokenizerError;
 
 use super::codes;
+use crate::words;
 
 /// Why a command gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ pub enum Failure {
         source: TokenizerError,
     },
     /// The model was not loaded.
-    #[error("{source}")]
+    #[error("{}", words::load_failure(.source))]
     Load {
         /// The file.
         path: PathBuf,
@@ -127,7 +128,7 @@ impl Failure {
             Self::Load { source, .. } => match &**source {
                 LoadFailure::File(error) => error.advice(),
                 LoadFailure::OutOfMemory { .. } => {
-                    Some("close other programs, or open a smaller file of the model")
+                    Some("close other programs, ask for a shorter context, or open a smaller file")
                 }
                 _ => None,
             },
