@@ -18,8 +18,8 @@ use crate::driver;
 pub const PROBE_ARGUMENT: &str = "--cuda-probe-child";
 
 /// How long the child may take. A healthy driver answers in well under a second, one that wakes a
-/// sleeping card in a few.
-pub const PROBE_LIMIT: Duration = Duration::from_secs(10);
+/// sleeping card in a few; a person waits ten seconds at most for the banner to say that it hangs.
+pub const PROBE_LIMIT: Duration = Duration::from_secs(8);
 
 /// Most that is read from the child. An answer has a few hundred bytes.
 const ANSWER_BYTES_MAX: u64 = 16 * 1024;

@@ -63,7 +63,7 @@ const STAND_INS: &[StandIn] = &[
         init: "sleep(60); return 0;",
         version: NEW,
         devices: 0,
-        limit_ms: 12_000,
+        limit_ms: 10_000,
     },
     StandIn {
         name: "crashes",
