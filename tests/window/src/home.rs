@@ -49,6 +49,15 @@ impl Home {
         self.path().join(name)
     }
 
+    /// What the user chose before the program starts, as its settings file says it.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    pub fn write_settings(&self, json: &str) -> Result<()> {
+        fs::create_dir_all(self.data())?;
+        Ok(fs::write(self.data().join("settings.json"), json)?)
+    }
+
     /// From now on, the file dialog answers with this file.
     ///
     /// # Errors
