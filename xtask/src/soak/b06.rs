@@ -18,8 +18,8 @@ const READING_MIN: Duration = Duration::from_secs(20);
 
 /// Tokens to start the search for such a prompt with.
 const TOKENS_FIRST: usize = 1_000;
-/// A longer prompt would not fit in the models' context.
-const TOKENS_MAX: usize = 8_000;
+/// A longer prompt would not fit in the context of 32,768 that the model was trained with.
+const TOKENS_MAX: usize = 32_000;
 
 /// Stops at each of the places while the prompt is read: 99 in all, and one while loading.
 const RUNS_EACH: usize = 33;
