@@ -20,9 +20,11 @@ const READING_MIN: Duration = Duration::from_secs(20);
 const TOKENS_FIRST: usize = 1_000;
 /// A longer prompt would not fit in the context of 32,768 that the model was trained with.
 const TOKENS_MAX: usize = 32_000;
-/// The search grows at most by this: a token late in a prompt takes longer than an early one, so
-/// a large step lands far beyond.
+/// The search grows at most by this, and by less than the time that is missing: a token late in a
+/// prompt takes longer than an early one, so a large step lands far beyond.
 const GROWTH_MAX: f64 = 2.0;
+/// Tokens grow with this power of the time, roughly.
+const GROWTH_POWER: f64 = 0.7;
 
 /// Stops at each of the places while the prompt is read: 99 in all, and one while loading.
 const RUNS_EACH: usize = 33;
@@ -81,8 +83,8 @@ fn find_prompt(bench: &Bench, path: &Path) -> Result<Duration> {
         if took >= READING_MIN || tokens >= TOKENS_MAX {
             return Ok(took);
         }
-        let factor = READING_MIN.as_secs_f64() / took.as_secs_f64().max(0.1) * 1.1;
-        let factor = factor.min(GROWTH_MAX);
+        let missing = READING_MIN.as_secs_f64() / took.as_secs_f64().max(0.1);
+        let factor = (missing.powf(GROWTH_POWER) * 1.05).min(GROWTH_MAX);
         tokens = ((tokens as f64 * factor) as usize).clamp(tokens + 1, TOKENS_MAX);
     }
 }
