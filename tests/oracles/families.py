@@ -101,15 +101,33 @@ class Granite:
     """llama's form with four factors: of embeddings, of what a layer adds, of scores, and a divisor of logits."""
 
     def keys(w, c):
+        a = c["arch"]
         for k in ("embedding_scale", "residual_scale", "logit_scale", "attention.scale"):
-            w.add_float32(f"granite.{k}", c[k])
-        w.add_uint32("granite.rope.dimension_count", c["head_dim"])
+            w.add_float32(f"{a}.{k}", c[k])
+        w.add_uint32(f"{a}.rope.dimension_count", c["head_dim"])
 
     def layer(b, c, p, i):
         norms(b, c, p, "attn_norm", "ffn_norm")
         qkv(b, c, p)
         attn_out(b, c, p)
         gated(b, c, p, c["n_ff"])
+
+
+class GraniteMoe:
+    """The same with experts, as wide as the key for dense layers says, and one for all rows."""
+
+    def keys(w, c):
+        Granite.keys(w, c)
+        w.add_uint32("granitemoe.expert_count", c["n_expert"])
+        w.add_uint32("granitemoe.expert_used_count", c["n_used"])
+        w.add_uint32("granitemoe.expert_shared_feed_forward_length", c["n_ff_shexp"])
+
+    def layer(b, c, p, i):
+        norms(b, c, p, "attn_norm", "ffn_norm")
+        qkv(b, c, p)
+        attn_out(b, c, p)
+        experts(b, dict(c, n_ff_exp=c["n_ff"]), p, 1.4, 1.5)
+        gated(b, c, p, c["n_ff_shexp"], "_shexp")
 
 
 # ------------------------------------------------------------------ gpt-oss
@@ -186,8 +204,8 @@ class DeepSeek:
             gated(b, c, p, c["n_ff_exp"] * c["n_shared"], "_shexp")
 
 
-FAMILIES = {"phi3": Phi3, "gemma2": Gemma2, "granite": Granite, "gpt-oss": GptOss, "olmo2": Olmo2, "smollm3": SmolLM3,
-            "deepseek": DeepSeek}
+FAMILIES = {"phi3": Phi3, "gemma2": Gemma2, "granite": Granite, "granitemoe": GraniteMoe, "gpt-oss": GptOss, "olmo2": Olmo2,
+            "smollm3": SmolLM3, "deepseek": DeepSeek}
 
 # ------------------------------------------------------------------ the list
 ANY = "."
@@ -215,4 +233,6 @@ MODELS = [
     # Olmo 3 files are of this family.
     M("s32-olmo2-window-q8_0", "olmo2", 132, "llama-bpe", [(ANY, "Q8_0")], 64, 5, 4, 2, 16, 128, rope_base=500000.0, swa=16,
       swa_pattern=[True, True, True, False, True], rope_scaling={"type": "yarn", "factor": 8.0, "original_context_length": 64}),
+    M("s33-granitemoe-q8_0", "granitemoe", 133, "llama-bpe", [(ANY, "Q8_0")], 64, 2, 4, 2, 16, 32, tied=True, n_expert=8, n_used=3, n_ff_shexp=64,
+      **{"embedding_scale": 3.0, "residual_scale": 0.4, "logit_scale": 0.5, "attention.scale": 0.4}),
 ]

@@ -52,7 +52,7 @@ def clamped_swiglu(gate, up):
     return gate * sigmoid(1.702 * gate) * (up + 1)
 
 
-ADJACENT = ("llama", "granite", "smollm3", "deepseek")       # rotate neighbours; the others one value of each half
+ADJACENT = ("llama", "granite", "granitemoe", "smollm3", "deepseek")       # rotate neighbours; the others one value of each half
 POST_NORMS = ("gemma2", "gemma3", "olmo2")
 PERIODS = {"gemma2": 2, "gemma3": 6, "gpt-oss": 2, "olmo2": 4}
 
