@@ -173,6 +173,37 @@ fn a_conversation_is_held_on_the_terminal() {
     }
 }
 
+/// What helps against a full context depends on what fills it.
+#[test]
+fn a_message_that_does_not_fit_is_told_what_helps() {
+    let dir = folder();
+    let model = tiny(dir.path(), &TinyModel::llama().context(512));
+    let options = args("chat", &model, "--context 64 --max-tokens 8 --seed 1");
+    let long = "word ".repeat(200);
+    for (input, said, replies) in [
+        (format!("{long}\nHi\n"), "write a shorter message", 1),
+        (format!("Hi\n{long}\n"), "/clear starts anew", 1),
+    ] {
+        let ran = run_with_input(&options, input.as_bytes());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let refused = ran
+            .stderr
+            .lines()
+            .find(|line| line.contains("the context holds 64"));
+        assert!(
+            refused.is_some_and(|line| line.contains(said)),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(
+            ran.stderr.matches("tokens/s").count(),
+            replies,
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
 #[test]
 fn in_a_conversation_the_figures_stand_on_a_line_of_their_own() {
     let dir = folder();

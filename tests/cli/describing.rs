@@ -42,6 +42,12 @@ fn inspect_says_what_a_file_is() {
     // Two of keys and values, three layers, two heads of 16, two bytes each.
     assert_eq!(found["memory"]["kv_bytes_per_token"], 2 * 3 * 2 * 16 * 2);
     assert!(found["memory"]["weights_bytes"].as_u64().unwrap() < bytes);
+    // For people in units, and to the byte.
+    let text = run(args("inspect", &model, "")).text();
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    for name in ["File size", "Weights", "Memory"] {
+        assert!(row(name).contains("B ("), "{name}: {text}");
+    }
 }
 
 #[test]
@@ -93,6 +99,7 @@ fn wrong_usage_and_missing_cards_have_their_exit_codes() {
         ("generate", "--ids 1 --max-tokens 0 --json", 2),
         ("generate", "--ids 1 --unknown --json", 2),
         ("generate", "--ids 1,2,3 --context 2 --json", 2),
+        ("generate", "--ids [] --json", 2),
         ("logits", "--ids 1 --json", 2),
         ("perplexity", "--ids 1 --json", 2),
         ("render", "--messages /nonexistent --json", 1),
@@ -116,6 +123,111 @@ fn wrong_usage_and_missing_cards_have_their_exit_codes() {
         "--ids 1 --backend cpu --max-tokens 1 --json",
     ));
     assert_eq!(ran.last(0)["backend"]["reason"], "chosen by you");
+}
+
+/// A model that is not there is never looked for: the options are held against their bounds first.
+#[test]
+fn options_outside_their_bounds_are_refused_before_a_model_is_opened() {
+    let reply = "--temperature 99 | from 0 to 10
+        --temperature -1 | from 0 to 10
+        --temperature NaN | from 0 to 10
+        --temperature -inf | from 0 to 10
+        --temperature warm | from 0 to 10
+        --top-k -1 | from 0 to
+        --top-k 2.5 | from 0 to
+        --top-p 1.5 | from 0 to 1
+        --top-p nan | from 0 to 1
+        --min-p -0.1 | from 0 to 1
+        --repeat-penalty 0 | from 0.1 to 10
+        --repeat-penalty 11 | from 0.1 to 10
+        --max-tokens 0 | from 1 to 1048576
+        --max-tokens -5 | from 1 to 1048576
+        --max-tokens 1048577 | from 1 to 1048576
+        --seed -1 | from 0 to
+        --context 0 | from 1 to
+        --threads -2 | from 1 to
+        --device -1 | from 0 to";
+    let bench = "--depth -1 | from 0 to
+        --parallel 0 | from 1 to 256
+        -p -1 | from 0 to
+        -r 0 | from 1 to";
+    let logits = "--top 0 | from 1 to
+        --last -1 | from 1 to";
+    let cases = [
+        ("generate --ids 1", reply),
+        ("chat", reply),
+        ("bench", bench),
+        ("logits --ids 1", logits),
+    ];
+    let missing = Path::new("/nonexistent/model.gguf");
+    for (command, options) in cases {
+        for line in options.lines() {
+            let (option, range) = line.trim().split_once(" | ").unwrap();
+            check_refused(command, missing, option.split(' ').map(String::from), range);
+        }
+    }
+    let longest = 256;
+    let stops = [
+        (String::new(), "1 to 256 bytes"),
+        ("é".repeat(longest), "1 to 256 bytes"),
+    ];
+    for (stop, range) in stops {
+        let words = [String::from("--stop"), stop];
+        check_refused("generate --ids 1", missing, words, range);
+    }
+    let many = (0..33).flat_map(|n| [String::from("--stop"), n.to_string()]);
+    check_refused("generate --ids 1", missing, many, "32 times");
+    // The bounds themselves are allowed: then it is the file that is missing.
+    let options =
+        "--ids 1 --temperature 10 --top-p 0 --min-p 1 --repeat-penalty 0.1 --max-tokens 1";
+    let ran = run(args("generate", missing, &format!("{options} --json")));
+    assert_eq!(ran.last(5)["error"]["code"], "not_found");
+}
+
+/// Wrong usage in one sentence that names the first of these words, the last and what is allowed;
+/// the same for people and for scripts.
+#[track_caller]
+fn check_refused(
+    command: &str,
+    model: &Path,
+    words: impl IntoIterator<Item = String>,
+    allowed: &str,
+) {
+    let mut all: Vec<OsString> = command.split(' ').map(OsString::from).collect();
+    all.insert(1, model.into());
+    let words: Vec<String> = words.into_iter().collect();
+    all.extend(words.iter().map(OsString::from));
+    let (option, value) = (&words[0], &words[words.len() - 1]);
+    let people = run(&all);
+    assert_eq!(people.code, Some(2), "{words:?}: {}", people.stderr);
+    all.push("--json".into());
+    let error = run(&all).last(2);
+    let message = error["error"]["message"].as_str().unwrap();
+    // Of many the number is said, not each.
+    let names_value = words.len() > 2 || message.contains(value);
+    assert!(
+        message.contains(option) && names_value && message.contains(allowed),
+        "{words:?}: {message}"
+    );
+    assert!(people.stderr.contains(message), "{}", people.stderr);
+}
+
+/// What is missing stands in the message, not only that something is.
+#[test]
+fn wrong_usage_is_told_whole_to_scripts_too() {
+    let cases = [
+        (&["inspect", "--json"][..], "<MODEL>"),
+        (&["generate", "m.gguf", "--json"], "--prompt"),
+        (&["--json"], "subcommand"),
+        (&["insepct", "m.gguf", "--json"], "insepct"),
+        (&["inspect", "m.gguf", "--jsn", "--json"], "--jsn"),
+    ];
+    for (words, told) in cases {
+        let error = run(words).last(2);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains(told), "{words:?}: {message}");
+        assert!(!message.contains('\n'), "{words:?}: {message}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use candor_engine::LoadFailure;
 
 /// Bytes in decimal units, as file managers and shops count: "98 MB", "4.7 GB".
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
     let mut value = bytes as f64;
     let mut unit = 0;
@@ -32,7 +32,7 @@ pub(crate) fn load_failure(failure: &LoadFailure) -> String {
 }
 
 /// A count with commas between the thousands: "8,192".
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.char_indices() {

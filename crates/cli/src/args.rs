@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use candor_app::headless::{BackendWish, Precision};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::bounds;
 use crate::commands::{
     bench, chat, doctor, generate, inspect, logits, perplexity, render, tokenize, verify,
 };
@@ -54,13 +55,16 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_enum, default_value = "auto")]
     backend: WishArg,
     /// Which graphics card, counted from 0
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
+        value_parser = bounds::whole(0, u32::MAX))]
     pub(crate) device: Option<u32>,
     /// Threads that compute [default: the cores that help]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
+        value_parser = bounds::whole(1, u16::MAX))]
     threads: Option<u16>,
     /// Tokens of context
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
+        value_parser = bounds::whole(1, u32::MAX))]
     context: Option<u32>,
     /// The arithmetic; `exact` keeps activations in float32
     #[arg(long, global = true, value_enum, default_value = "fast")]

@@ -21,8 +21,10 @@ pub(crate) enum Exit {
     Refused = 5,
     /// The GPU was asked for and cannot serve.
     NoGpu = 6,
-    /// Interrupted.
+    /// Interrupted with Ctrl-C.
     Interrupted = 130,
+    /// The system wanted the program to end.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bounds;
 mod commands;
 mod environment;
 mod failure;
@@ -26,6 +27,7 @@ use clap::Parser;
 
 use args::Cli;
 use failure::{Exit, Failure};
+use interrupt::Interrupts;
 use output::Output;
 
 fn main() -> ExitCode {
@@ -46,17 +48,18 @@ fn main() -> ExitCode {
         Err(error) => return refuse_arguments(&error),
     };
     let mut output = Output::new(cli.common.form());
-    let ended = commands::run(cli, &mut output).and_then(|exit| {
+    let interrupts = Interrupts::new();
+    let ended = commands::run(cli, &interrupts, &mut output).and_then(|exit| {
         output.flush()?;
         Ok(exit)
     });
     match ended {
-        Ok(exit) => exit.into(),
+        Ok(exit) => interrupts.name(exit).into(),
         // Whoever read the output has what they wanted.
         Err(Failure::BrokenPipe) => Exit::Done.into(),
         Err(Failure::Report(report)) => {
             output.report(&report);
-            report.exit.into()
+            interrupts.name(report.exit).into()
         }
     }
 }
@@ -70,11 +73,16 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
     }
     let _ = error.print();
     if std::env::args_os().any(|arg| arg == "--json") {
-        let text = error.to_string();
-        let line = text.lines().next().unwrap_or_default();
-        let message = line.strip_prefix("error: ").unwrap_or(line);
-        let report = failure::Report::usage(message);
+        let report = failure::Report::usage(sentence(&error.to_string()));
         Output::new(output::Form::Json).report(&report);
     }
     Exit::Usage.into()
+}
+
+/// What is wrong, out of a text that goes on with how the program is used. What is missing stands
+/// on lines of its own.
+fn sentence(text: &str) -> String {
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let words = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    words.strip_prefix("error: ").unwrap_or(&words).to_owned()
 }

@@ -78,10 +78,7 @@ impl Output {
             ..
         } = report;
         if self.form == Form::Text {
-            let advice = advice
-                .as_ref()
-                .map(|advice| format!(" ({advice})"))
-                .unwrap_or_default();
+            let advice = advice.as_deref().map(sentence).unwrap_or_default();
             notice(&format!("error: {message}{advice}"));
             return;
         }
@@ -95,6 +92,14 @@ impl Output {
         // The exit code says the same to a script that does not read any more.
         let _ = self.json(&json!({ "error": error }));
     }
+}
+
+/// Advice as a sentence of its own, behind another one.
+fn sentence(advice: &str) -> String {
+    let mut rest = advice.chars();
+    let first = rest.next().map(char::to_uppercase);
+    let first: String = first.into_iter().flatten().collect();
+    format!(". {first}{}.", rest.as_str())
 }
 
 /// A line on standard error. Nothing depends on its being read.

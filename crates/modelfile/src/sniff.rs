@@ -63,7 +63,7 @@ impl fmt::Display for LooksLike {
             Self::Pdf => "it is a PDF document",
             Self::Elf => "it is a program",
             Self::Zeros => "it begins with zeros only, as an unfinished download does",
-            Self::Text => "it is a text",
+            Self::Text => "it is a plain text file",
             Self::Unknown([a, b, c, d]) => {
                 return write!(
                     f,
@@ -87,7 +87,7 @@ impl LooksLike {
             }
             Self::Zip | Self::Gzip => "unpack it and open the .gguf file inside",
             Self::Zeros => "download the file again",
-            _ => "choose the .gguf file of the model",
+            _ => "choose the model's own file, which ends in .gguf or .apr",
         }
     }
 }

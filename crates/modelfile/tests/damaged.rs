@@ -49,7 +49,7 @@ fn damaged_files_are_refused_by_name_and_with_both_sizes() {
         (Damage::AprTruncated, "it has 12 bytes of at least 64 bytes"),
         (
             Damage::AprForeign,
-            "not a GGUF or APR model file: it is a text",
+            "not a GGUF or APR model file: it is a plain text file",
         ),
         (Damage::Directory, "this is a folder, not a model file"),
     ];

@@ -1,12 +1,14 @@
 //! `candor bench`: speed and memory.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use candor_app::headless::{CancelToken, DecodeRun, Direct, read_bandwidth};
+use candor_app::headless::{CancelToken, DecodeRun, Direct, read_bandwidth, size};
 use serde_json::{Value, json};
 
 use crate::args::Common;
+use crate::bounds;
 use crate::environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupts;
@@ -20,6 +22,9 @@ const DECODE_TOKENS: usize = 128;
 /// Tokens of context beside those that are measured.
 const SPARE_TOKENS: usize = 8;
 
+/// Most tokens of a measurement: the context is counted in 32 bits.
+const TOKENS_MAX: usize = u32::MAX as usize;
+
 /// Most sequences at once: more do not fit a session.
 const PARALLEL_MAX: u16 = 256;
 
@@ -28,21 +33,24 @@ pub(crate) struct Args {
     /// The model file
     model: PathBuf,
     /// Measures reading a prompt of N tokens; 0 does not [default: 512]
-    #[arg(short = 'p', value_name = "N")]
+    #[arg(short = 'p', value_name = "N", allow_negative_numbers = true,
+        value_parser = bounds::whole(0, TOKENS_MAX))]
     prefill: Vec<usize>,
     /// Measures writing N tokens; 0 does not [default: 128]
-    #[arg(short = 'n', value_name = "N")]
+    #[arg(short = 'n', value_name = "N", allow_negative_numbers = true,
+        value_parser = bounds::whole(0, TOKENS_MAX))]
     decode: Vec<usize>,
     /// Tokens in the context before writing
-    #[arg(long, value_name = "D", default_value_t = 0)]
+    #[arg(long, value_name = "D", default_value_t = 0, allow_negative_numbers = true,
+        value_parser = bounds::whole(0, TOKENS_MAX))]
     depth: usize,
     /// Sequences that are written at once
-    #[arg(long, value_name = "N", default_value_t = 1,
-        value_parser = clap::value_parser!(u16).range(1..=i64::from(PARALLEL_MAX)))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true,
+        value_parser = bounds::whole(1, PARALLEL_MAX))]
     parallel: u16,
     /// Rounds of each measurement, after one to warm up
-    #[arg(short = 'r', value_name = "REPS", default_value_t = 5,
-        value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'r', value_name = "REPS", default_value_t = 5, allow_negative_numbers = true,
+        value_parser = bounds::whole(1, u16::MAX))]
     reps: u16,
 }
 
@@ -80,9 +88,13 @@ impl Plan {
     }
 }
 
-pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let interrupts = Interrupts::install()?;
-    let cancel = interrupts.token();
+pub(crate) fn run(
+    args: &Args,
+    common: &Common,
+    interrupts: &Arc<Interrupts>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let cancel = interrupts.listen()?;
     let choice = choose(common)?;
     let clock = environment::clock();
     let plan = Plan::of(args);
@@ -131,10 +143,10 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
             speed(row)
         ))?;
     }
-    let peak = peak_rss.unwrap_or(0) as f64 / 1e6;
+    let peak = peak_rss.map_or_else(String::new, |peak| format!(" · {} at most", size(peak)));
     let bandwidth = bandwidth / 1e9;
     output.line(&format!(
-        "loaded in {load_ms:.0} ms · {peak:.0} MB at most · memory read at {bandwidth:.1} GB/s"
+        "loaded in {load_ms:.0} ms{peak} · memory read at {bandwidth:.1} GB/s"
     ))?;
     Ok(Exit::Done)
 }

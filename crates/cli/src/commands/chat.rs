@@ -7,12 +7,13 @@ use std::thread;
 
 use candor_app::headless::{
     EndTokens, EngineHandle, FinishReason, GenerateOptions, GenerateRequest, LoadedModel, Priority,
-    Vocabulary,
+    REPLY_TOKENS_MAX, RequestError, Vocabulary,
 };
 use serde_json::{Value, json};
 
 use super::generate::{SamplingArgs, render};
 use crate::args::Common;
+use crate::bounds;
 use crate::environment;
 use crate::failure::{Exit, Failure, Report};
 use crate::interrupt::Interrupts;
@@ -31,10 +32,11 @@ pub(crate) struct Args {
     /// The model file
     model: PathBuf,
     /// What the model is told before the conversation
-    #[arg(long, value_name = "STR")]
+    #[arg(long, value_name = "STR", allow_hyphen_values = true)]
     system: Option<String>,
     /// Most tokens of one reply
-    #[arg(long, value_name = "N", default_value_t = 2_048)]
+    #[arg(long, value_name = "N", default_value_t = 2_048, allow_negative_numbers = true,
+        value_parser = bounds::whole(1, REPLY_TOKENS_MAX))]
     max_tokens: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
@@ -53,14 +55,19 @@ struct Chat<'a> {
     engine: EngineHandle,
     model: Arc<LoadedModel>,
     vocabulary: Vocabulary,
-    interrupts: Arc<Interrupts>,
+    interrupts: &'a Interrupts,
     messages: Vec<Value>,
     /// Why the template was last not used as it is, so that it is said once.
     fallback: Option<String>,
 }
 
-pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let interrupts = Interrupts::install()?;
+pub(crate) fn run(
+    args: &Args,
+    common: &Common,
+    interrupts: &Arc<Interrupts>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let cancel = interrupts.listen()?;
     let choice = choose(common)?;
     let vocabulary = Vocabulary::open(&args.model)?;
     // The engine decides on the context unless the user did.
@@ -69,7 +76,7 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
         let message = format!("the engine could not be started: {error}");
         Failure::from(Report::new(Exit::Failed, "engine", message))
     })?;
-    let model = setup.load(&engine, &args.model, &interrupts.token())?;
+    let model = setup.load(&engine, &args.model, &cancel)?;
     notice(&choice.line(&model.device));
     notice(&format!("Type a message. {COMMANDS}"));
     let mut chat = Chat {
@@ -105,6 +112,10 @@ impl Chat<'_> {
                 // The loop that would hear it may have ended.
                 let _ = sender.send(Heard::Interrupt);
             })));
+            // It may have been said just before anybody was told.
+            if self.interrupts.want_to_leave() {
+                return Ok(Exit::Interrupted);
+            }
             output.model_text("> ")?;
             let line = heard.recv().unwrap_or(Heard::End);
             self.interrupts.when_idle(None);
@@ -125,15 +136,23 @@ impl Chat<'_> {
                     text if is_command(text) => {
                         notice(&format!("{text} is not a command. {COMMANDS}"));
                     }
-                    text => {
-                        self.turn(text, output)?;
-                        // The first press stopped the reply; a second one leaves.
-                        if self.interrupts.presses() > 1 {
-                            return Ok(Exit::Interrupted);
-                        }
-                    }
+                    // The first press stops the reply; a second one leaves.
+                    text => self.turn(text, output)?,
                 },
             }
+        }
+    }
+
+    /// What helps where a message does not fit.
+    fn way_out(&self) -> &'static str {
+        if self
+            .messages
+            .iter()
+            .any(|message| message["role"] == "user")
+        {
+            "; /clear starts anew"
+        } else {
+            "; write a shorter message, or start with a larger --context"
         }
     }
 
@@ -158,12 +177,13 @@ impl Chat<'_> {
         };
         let request = match GenerateRequest::new(&self.model, options, cancel) {
             Ok(request) => request,
-            Err(error) => {
+            Err(error @ RequestError::PromptTooLong { .. }) => {
                 // The conversation stays as it was before this message.
                 self.messages.pop();
-                notice(&format!("{error}; /clear starts anew"));
+                notice(&format!("{error}{}", self.way_out()));
                 return Ok(());
             }
+            Err(error) => return Err(candor_app::headless::Failure::from(error).into()),
         };
         let reply = follow(&self.engine, request, &self.model.tokenizer, output)?;
         if reply.text.is_empty() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use candor_app::headless::{BackendWish, Choice, Unavailable};
+use candor_app::headless::{BackendWish, Choice, Unavailable, size};
 use candor_app::{AppPaths, PROBE_LIMIT, compose};
 use serde_json::{Value, json};
 
@@ -113,12 +113,8 @@ fn processor(common: &Common) -> Check {
 }
 
 fn memory() -> Check {
-    let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
     let (state, message) = match (environment::free_memory(), environment::total_memory()) {
-        (Some(free), Some(total)) => (
-            "ok",
-            format!("{} free of {}", gigabytes(free), gigabytes(total)),
-        ),
+        (Some(free), Some(total)) => ("ok", format!("{} free of {}", size(free), size(total))),
         _ => (
             "note",
             String::from("the system does not say how much memory there is"),

@@ -1,15 +1,19 @@
 //! `candor generate`: one reply.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use candor_app::headless::{
     CancelToken, Choice, EndTokens, Ends, FinishReason, GenerateOptions, GenerateRequest,
-    Generation, Priority, Prompt, RenderOptions, Rendered, Sampling, Setup, Stats, Vocabulary, utc,
+    Generation, Priority, Prompt, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX,
+    RenderOptions, Rendered, RequestError, STOP_STRINGS_MAX, Sampling, Setup, Stats,
+    TEMPERATURE_MAX, Vocabulary, utc,
 };
 use candor_app::{Clock, headless};
 use serde_json::{Map, Value, json};
 
 use crate::args::Common;
+use crate::bounds;
 use crate::environment;
 use crate::failure::{Exit, Failure, Report};
 use crate::input;
@@ -17,6 +21,9 @@ use crate::interrupt::Interrupts;
 use crate::output::{Form, Output, notice};
 use crate::reply::{Reply, finish_name, follow, stats_json, stats_line};
 use crate::session::{backend_json, choose, setup};
+
+/// Far more than any vocabulary has; what keeps all is 0.
+const TOP_K_MAX: usize = u32::MAX as usize;
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true).args(["prompt", "messages", "ids"]))]
@@ -36,12 +43,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST|@FILE")]
     ids: Option<String>,
     /// Most tokens of the reply
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", default_value_t = 512, allow_negative_numbers = true,
+        value_parser = bounds::whole(1, REPLY_TOKENS_MAX))]
     max_tokens: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
     /// A text that ends the reply and is not shown; may be given several times
-    #[arg(long, value_name = "STR", allow_hyphen_values = true)]
+    #[arg(long, value_name = "STR", allow_hyphen_values = true,
+        value_parser = bounds::stop_string)]
     stop: Vec<String>,
     /// Writes on where the model ends its reply
     #[arg(long)]
@@ -52,22 +61,28 @@ pub(crate) struct Args {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SamplingArgs {
     /// 0 takes the best token, the lowest id on ties
-    #[arg(long, value_name = "T", default_value_t = 0.7)]
+    #[arg(long, value_name = "T", default_value_t = 0.7, allow_hyphen_values = true,
+        value_parser = bounds::number(0.0, TEMPERATURE_MAX))]
     temperature: f32,
     /// Keeps the K best tokens; 0 keeps all
-    #[arg(long, value_name = "K", default_value_t = 40)]
+    #[arg(long, value_name = "K", default_value_t = 40, allow_negative_numbers = true,
+        value_parser = bounds::whole(0, TOP_K_MAX))]
     top_k: usize,
     /// Keeps the best tokens that together reach this probability
-    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    #[arg(long, value_name = "P", default_value_t = 0.95, allow_hyphen_values = true,
+        value_parser = bounds::number(0.0, 1.0))]
     top_p: f32,
     /// Keeps tokens with at least this share of the best one's probability
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true,
+        value_parser = bounds::number(0.0, 1.0))]
     min_p: f32,
     /// Divides the logits of tokens seen lately
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, allow_hyphen_values = true,
+        value_parser = bounds::number(REPEAT_PENALTY_MIN, REPEAT_PENALTY_MAX))]
     repeat_penalty: f32,
     /// Same seed, same reply [default: random, and reported]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true,
+        value_parser = bounds::whole(0, u64::MAX))]
     seed: Option<u64>,
 }
 
@@ -88,13 +103,19 @@ impl SamplingArgs {
     }
 }
 
-pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let interrupts = Interrupts::install()?;
-    let cancel = interrupts.token();
+pub(crate) fn run(
+    args: &Args,
+    common: &Common,
+    interrupts: &Arc<Interrupts>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let cancel = interrupts.listen()?;
+    let question = Question::of(args)?;
     let choice = choose(common)?;
     let clock = environment::clock();
     let vocabulary = Vocabulary::open(&args.model)?;
-    let Asked { ids, mut stop } = asked(args, &vocabulary, &clock)?;
+    let Asked { ids, mut stop } = question.ask(&vocabulary, &clock)?;
+    fits(ids.len(), common.context())?;
     stop.extend(args.stop.iter().cloned());
     let seed = args.sampling.seed();
     let options = GenerateOptions {
@@ -149,35 +170,69 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
     })
 }
 
+/// What was asked, read before the model file is opened.
+enum Question {
+    Ids(Vec<u32>),
+    Raw(String),
+    Messages(Vec<Value>),
+}
+
 /// What the model reads, and what ends its turn beside its end tokens.
 struct Asked {
     ids: Vec<u32>,
     stop: Vec<String>,
 }
 
-fn asked(args: &Args, vocabulary: &Vocabulary, clock: &Clock) -> Result<Asked, Failure> {
-    let plain = |ids| Asked {
-        ids,
-        stop: Vec::new(),
-    };
-    let messages = match (&args.ids, &args.prompt, &args.messages) {
-        (Some(ids), _, _) => return Ok(plain(input::ids(ids)?)),
-        (None, Some(prompt), _) if args.raw => {
-            let ids = vocabulary.encode(&Prompt::typed(prompt.as_str()), Ends::Chat)?;
-            return Ok(plain(ids));
+impl Question {
+    fn of(args: &Args) -> Result<Self, Failure> {
+        let given = args.stop.len();
+        if given > STOP_STRINGS_MAX {
+            return Err(Failure::usage(format!(
+                "--stop was given {given} times; it can be given {STOP_STRINGS_MAX} times"
+            )));
         }
-        (None, Some(prompt), _) => vec![json!({ "role": "user", "content": prompt })],
-        (None, None, Some(path)) => input::messages(path)?,
-        (None, None, None) => Vec::new(),
-    };
-    let rendered = render(vocabulary, &messages, clock)?;
-    if let Some(fallback) = &rendered.fallback {
-        notice(fallback);
+        Ok(match (&args.ids, &args.prompt, &args.messages) {
+            (Some(ids), _, _) => Self::Ids(input::ids(ids)?),
+            (None, Some(prompt), _) if args.raw => Self::Raw(prompt.clone()),
+            (None, Some(prompt), _) => {
+                Self::Messages(vec![json!({ "role": "user", "content": prompt })])
+            }
+            (None, None, Some(path)) => Self::Messages(input::messages(path)?),
+            (None, None, None) => Self::Messages(Vec::new()),
+        })
     }
-    Ok(Asked {
-        ids: rendered.ids,
-        stop: vocabulary.chat_format().end_strings().to_vec(),
-    })
+
+    fn ask(self, vocabulary: &Vocabulary, clock: &Clock) -> Result<Asked, Failure> {
+        let plain = |ids| Asked {
+            ids,
+            stop: Vec::new(),
+        };
+        let messages = match self {
+            Self::Ids(ids) => return Ok(plain(ids)),
+            Self::Raw(text) => {
+                return Ok(plain(vocabulary.encode(&Prompt::typed(text), Ends::Chat)?));
+            }
+            Self::Messages(messages) => messages,
+        };
+        let rendered = render(vocabulary, &messages, clock)?;
+        if let Some(fallback) = &rendered.fallback {
+            notice(fallback);
+        }
+        Ok(Asked {
+            ids: rendered.ids,
+            stop: vocabulary.chat_format().end_strings().to_vec(),
+        })
+    }
+}
+
+/// What can be known of a prompt before the weights are loaded.
+fn fits(tokens: usize, context: Option<usize>) -> Result<(), Failure> {
+    let error = match context {
+        _ if tokens == 0 => RequestError::EmptyPrompt,
+        Some(ctx_len) if tokens > ctx_len => RequestError::PromptTooLong { tokens, ctx_len },
+        _ => return Ok(()),
+    };
+    Err(headless::Failure::from(error).into())
 }
 
 /// A conversation as the model reads it, with the beginning of the reply.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use candor_app::headless::{Inspection, inspect};
+use candor_app::headless::{Inspection, count, inspect, size};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -66,18 +66,18 @@ fn as_json(found: &Inspection) -> Value {
 fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
     let or_none =
         |text: &Option<String>| text.clone().unwrap_or_else(|| String::from("not stated"));
-    let number = |count: Option<u64>| count.map_or_else(|| or_none(&None), |n| n.to_string());
+    let number = |found: Option<u64>| found.map_or_else(|| or_none(&None), count);
     let types = found
         .quantization
         .iter()
-        .map(|(name, count)| format!("{name} × {count}"));
+        .map(|(name, tensors)| format!("{name} × {tensors}"));
     let mut rows = vec![
         ("File", found.path.to_string_lossy().into_owned()),
         ("Format", found.format.to_owned()),
         ("Architecture", found.architecture.clone()),
         ("Name", or_none(&found.name)),
-        ("Parameters", found.parameters.to_string()),
-        ("File size", format!("{} bytes", found.file_bytes)),
+        ("Parameters", count(found.parameters)),
+        ("File size", bytes(found.file_bytes)),
         (
             "Tensors",
             format!(
@@ -96,15 +96,13 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
         ("Chat template", found.chat_template.to_string()),
     ];
     if let Some(memory) = found.memory {
-        let tokens = memory.context_tokens;
-        rows.push(("Weights", format!("{} bytes", memory.weights_bytes)));
-        rows.push((
-            "Keys and values",
-            format!("{} bytes a token", memory.kv_bytes_per_token),
-        ));
+        let context = count(memory.context_tokens);
+        let each = bytes(memory.kv_bytes_per_token);
+        rows.push(("Weights", bytes(memory.weights_bytes)));
+        rows.push(("Keys and values", format!("{each} for each token")));
         rows.push((
             "Memory",
-            format!("{} bytes with {tokens} tokens", memory.total_bytes),
+            format!("{} with {context} tokens", bytes(memory.total_bytes)),
         ));
     }
     let runs = if found.cpu {
@@ -123,4 +121,33 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
         output.line(&format!("problem: {}", problem.message))?;
     }
     Ok(())
+}
+
+/// A size as people read it, and to the byte where that says less.
+fn bytes(found: u64) -> String {
+    let (rounded, exact) = (size(found), format!("{} bytes", count(found)));
+    if rounded == exact {
+        exact
+    } else {
+        format!("{rounded} ({exact})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_said_in_units_and_to_the_byte() {
+        let cases = [
+            (0, "0 bytes"),
+            (512, "512 bytes"),
+            (23_040, "23 kB (23,040 bytes)"),
+            (98_316_192, "98 MB (98,316,192 bytes)"),
+            (4_683_074_240, "4.7 GB (4,683,074,240 bytes)"),
+        ];
+        for (found, want) in cases {
+            assert_eq!(bytes(found), want);
+        }
+    }
 }

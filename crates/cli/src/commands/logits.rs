@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use candor_app::headless::{Ends, Prompt, Vocabulary};
 use serde_json::json;
 
 use crate::args::Common;
+use crate::bounds;
 use crate::environment;
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -31,16 +33,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Of the last positions only
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+        value_parser = bounds::whole(1, u32::MAX))]
     last: Option<u32>,
     /// Prints the best tokens of each position
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", allow_negative_numbers = true,
+        value_parser = bounds::whole(1, u32::MAX))]
     top: Option<u32>,
 }
 
-pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let interrupts = Interrupts::install()?;
-    let cancel = interrupts.token();
+pub(crate) fn run(
+    args: &Args,
+    common: &Common,
+    interrupts: &Arc<Interrupts>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let cancel = interrupts.listen()?;
     let choice = choose(common)?;
     let ids = match (&args.ids, &args.text) {
         (Some(ids), _) => input::ids(ids)?,

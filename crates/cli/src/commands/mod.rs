@@ -11,25 +11,32 @@ pub(crate) mod render;
 pub(crate) mod tokenize;
 pub(crate) mod verify;
 
+use std::sync::Arc;
+
 use candor_app::headless::Step;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupts;
 use crate::output::Output;
 
 /// Runs the subcommand that was asked for.
-pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    cli: Cli,
+    interrupts: &Arc<Interrupts>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let common = &cli.common;
     match &cli.command {
         Command::Inspect(args) => inspect::run(args, output),
         Command::Tokenize(args) => tokenize::run(args, output),
         Command::Render(args) => render::run(args, output),
-        Command::Logits(args) => logits::run(args, common, output),
-        Command::Perplexity(args) => perplexity::run(args, common, output),
-        Command::Generate(args) => generate::run(args, common, output),
-        Command::Chat(args) => chat::run(args, common, output),
+        Command::Logits(args) => logits::run(args, common, interrupts, output),
+        Command::Perplexity(args) => perplexity::run(args, common, interrupts, output),
+        Command::Generate(args) => generate::run(args, common, interrupts, output),
+        Command::Chat(args) => chat::run(args, common, interrupts, output),
         Command::Verify(args) => verify::run(args, common, output),
-        Command::Bench(args) => bench::run(args, common, output),
+        Command::Bench(args) => bench::run(args, common, interrupts, output),
         Command::Doctor(args) => doctor::run(args, common, output),
     }
 }

@@ -1,6 +1,7 @@
 //! `candor perplexity`: how well the model predicts a text.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use candor_app::headless::{Ends, Prompt, Vocabulary};
 use serde_json::json;
@@ -26,9 +27,13 @@ pub(crate) struct Args {
     text: Option<String>,
 }
 
-pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let interrupts = Interrupts::install()?;
-    let cancel = interrupts.token();
+pub(crate) fn run(
+    args: &Args,
+    common: &Common,
+    interrupts: &Arc<Interrupts>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let cancel = interrupts.listen()?;
     choose(common)?;
     let ids = match (&args.ids, &args.text) {
         (Some(ids), _) => input::ids(ids)?,
