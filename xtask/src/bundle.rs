@@ -1,30 +1,96 @@
 //! `cargo xtask bundle`: packages for Debian's and Fedora's families.
 
-use anyhow::Result;
+use std::path::Path;
 
-use crate::{command, node, packages, project, ui};
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use crate::{command, models, node, packages, project, ui};
 
 /// The bundler, run by npm and kept nowhere.
 const BUNDLER: &str = "@tauri-apps/cli@2.12.5";
+
+/// Where a package puts the command line program.
+const PROGRAM: &str = "/usr/bin/candor";
+
+/// Where the installed window looks for the starter model.
+const MODELS: &str = "/usr/share/candor/models";
+
+/// What a package holds beside the two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extra {
+    /// Nothing.
+    None,
+    /// The starter model.
+    Starter,
+}
 
 /// Makes a .deb and a .rpm.
 ///
 /// # Errors
 /// If something that it needs can be neither found nor installed, or does not build.
-pub(crate) fn bundle() -> Result<()> {
+pub(crate) fn bundle(extra: Extra) -> Result<()> {
     packages::ensure(&[packages::BUILD])?;
     let path = node::path()?;
     ui::build(&path)?;
-    // The packages hold both programs.
+    let starter = match extra {
+        Extra::Starter => Some(models::STARTER.ensure(&project::models())?),
+        Extra::None => None,
+    };
+    // The bundler builds the window alone; the packages hold both programs.
     command::cargo(&["build", "--release", "--package", "candor"]).run()?;
-    let words = ["--yes", BUNDLER, "build", "--bundles", "deb,rpm"];
+    let release = project::target()?.join("release");
+    let config = config(&release.join("candor"), starter.as_deref())?;
+    let words = [
+        "--yes",
+        BUNDLER,
+        "build",
+        "--bundles",
+        "deb,rpm",
+        "--config",
+    ];
     command::program("npx", &words)
+        .argument(config.to_string())
         .within(&project::root().join("src-tauri"))
         .with("PATH", path)
         .run()?;
-    println!(
-        "The packages are in {}",
-        project::target()?.join("release/bundle").display()
-    );
+    println!("The packages are in {}", release.join("bundle").display());
     Ok(())
+}
+
+/// What the bundler is told beside its own file: which other files go where.
+fn config(program: &Path, starter: Option<&Path>) -> Result<Value> {
+    let mut files = Map::new();
+    let mut put = |place: String, file: &Path| -> Result<()> {
+        let file = file.to_str().context("the project's path is no text")?;
+        files.insert(place, json!(file));
+        Ok(())
+    };
+    put(PROGRAM.to_owned(), program)?;
+    if let Some(starter) = starter {
+        put(format!("{MODELS}/{}", models::STARTER.file), starter)?;
+    }
+    let package = json!({ "files": files });
+    Ok(json!({ "bundle": { "linux": { "deb": package, "rpm": package } } }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_package_hold_the_same() {
+        let (program, starter) = (Path::new("/t/candor"), Path::new("/m/s.gguf"));
+        for (starter, places) in [(None, 1), (Some(starter), 2)] {
+            let config = config(program, starter).expect("the paths are text");
+            for kind in ["deb", "rpm"] {
+                let files = config["bundle"]["linux"][kind]["files"].as_object();
+                let files = files.expect("a map of files");
+                assert_eq!(files.len(), places, "{kind}");
+                assert_eq!(files[PROGRAM], "/t/candor", "{kind}");
+                let placed = files.values().any(|file| file == "/m/s.gguf");
+                assert_eq!(placed, starter.is_some(), "{kind}");
+            }
+        }
+    }
 }

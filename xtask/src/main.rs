@@ -22,6 +22,9 @@ mod soak;
 mod test;
 mod ui;
 
+use std::borrow::Cow;
+use std::ffi::OsString;
+
 use anyhow::{Result, bail};
 
 const USAGE: &str = "\
@@ -31,19 +34,23 @@ Usage: cargo xtask COMMAND
   test [SHARE...]      every check and every test; with names, only those shares
   soak [REPORT...]     the field reports with their wall-clock limits, into docs/measurements
   bindings [--check]   write the window's TypeScript types from the Rust ones, or compare them
-  bundle               make a .deb and a .rpm";
+  bundle [--with-starter]
+                       make a .deb and a .rpm, with the starter model in them if asked";
 
 fn main() -> Result<()> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // A model's path need not be text.
+    let given: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<Cow<'_, str>> = given.iter().map(|word| word.to_string_lossy()).collect();
+    let words: Vec<&str> = words.iter().map(Cow::as_ref).collect();
     match words.as_slice() {
-        ["run"] => run::run(&[]),
-        ["run", "--", arguments @ ..] | ["run", arguments @ ..] => run::run(arguments),
+        ["run", "--", ..] => run::run(&given[2..]),
+        ["run", ..] => run::run(&given[1..]),
         ["test", shares @ ..] => test::test(shares),
         ["soak", reports @ ..] => soak::soak(reports),
         ["bindings"] => bindings::write(),
         ["bindings", "--check"] => bindings::check(),
-        ["bundle"] => bundle::bundle(),
+        ["bundle"] => bundle::bundle(bundle::Extra::None),
+        ["bundle", "--with-starter"] => bundle::bundle(bundle::Extra::Starter),
         _ => bail!("{USAGE}"),
     }
 }
