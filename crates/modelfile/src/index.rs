@@ -65,8 +65,13 @@ pub enum Note {
     NoScores,
     /// There is no vocabulary, neither in the file nor beside it.
     NoTokenizer,
-    /// The vocabulary beside the file is not of a kind that is read.
+    /// The vocabulary beside the file is damaged, or its chain of steps is not one that is read.
     SidecarUnusable,
+    /// The vocabulary beside the file is not of a kind that is read.
+    SidecarKind {
+        /// Its kind, such as `WordPiece`.
+        found: String,
+    },
 }
 
 impl fmt::Display for Note {
@@ -95,6 +100,13 @@ impl fmt::Display for Note {
             Self::NoTokenizer => f.write_str("there is no vocabulary, so text cannot be read"),
             Self::SidecarUnusable => {
                 f.write_str("the tokenizer.json beside the file is not of a kind that is read")
+            }
+            Self::SidecarKind { found } => {
+                let found = Shown(found);
+                write!(
+                    f,
+                    "the tokenizer.json beside the file holds a {found} vocabulary, which is not read"
+                )
             }
         }
     }

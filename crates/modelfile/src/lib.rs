@@ -33,7 +33,7 @@ pub use error::{AprError, Needed, OpenError, ParseError, Refusal};
 pub use index::{Format, Index, Layout, Note, TensorInfo};
 pub use metadata::{Metadata, MetadataError, Value, ValueKind};
 pub use sniff::LooksLike;
-pub use tokenizer_spec::{TokenType, TokenizerSpec};
+pub use tokenizer_spec::{CHARACTER_MERGES, TokenType, TokenizerSpec};
 
 use map::Map;
 use segments::Segments;

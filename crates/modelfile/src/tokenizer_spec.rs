@@ -32,11 +32,16 @@ impl TokenType {
     }
 }
 
+/// The kind of a vocabulary that merges characters by rank and spells a space as a mark, as the
+/// tokenizer files of Llama 2 do. GGUF files of this kind give it the name of their family.
+pub const CHARACTER_MERGES: &str = "character-merges";
+
 /// What a file says about its tokens. Ids are as stated: they may lie outside the
 /// vocabulary, and whoever builds a tokenizer decides what that means.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TokenizerSpec {
-    /// The kind of vocabulary: `gpt2` is byte-level BPE, `llama` SentencePiece.
+    /// The kind of vocabulary: `gpt2` is byte-level BPE, `llama` SentencePiece, `gemma4` and
+    /// [`CHARACTER_MERGES`] merge characters.
     pub model: String,
     /// The name of the rule that splits text before BPE.
     pub pre: Option<String>,

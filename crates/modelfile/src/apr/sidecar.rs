@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::index::{Index, Note};
-use crate::tokenizer_spec::{TokenType, TokenizerSpec};
+use crate::tokenizer_spec::{CHARACTER_MERGES, TokenType, TokenizerSpec};
 
 use super::tokenizer::UNNAMED;
 
@@ -26,13 +26,38 @@ pub(super) fn complete(index: &mut Index, path: &Path) {
     let config = beside(path, "tokenizer_config.json");
     let config = config.and_then(|text| serde_json::from_str::<Config>(&text).ok());
     let config = config.unwrap_or_default();
-    match serde_json::from_str::<File>(&text).map(|file| file.spec(&config)) {
-        Ok(Some(spec)) => index.tokenizer = Some(spec),
-        Ok(None) | Err(_) => index.notes.push(Note::SidecarUnusable),
+    match spec(&text, &config) {
+        Ok(spec) => index.tokenizer = Some(spec),
+        Err(note) => index.notes.push(note),
     }
     if index.chat_template.is_none() {
         index.chat_template = config.template();
     }
+}
+
+/// The vocabulary of a tokenizer file, or why it cannot be used.
+fn spec(text: &str, config: &Config) -> Result<TokenizerSpec, Note> {
+    if let Ok(file) = serde_json::from_str::<File>(text)
+        && file.model.kind == "BPE"
+    {
+        return file.spec(config).ok_or(Note::SidecarUnusable);
+    }
+    Err(match serde_json::from_str::<OtherFile>(text) {
+        Ok(OtherFile { model }) if model.kind != "BPE" => Note::SidecarKind { found: model.kind },
+        Ok(_) | Err(_) => Note::SidecarUnusable,
+    })
+}
+
+/// A tokenizer of a kind that is only told by its name.
+#[derive(Deserialize)]
+struct OtherFile {
+    model: OtherModel,
+}
+
+#[derive(Deserialize)]
+struct OtherModel {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 fn beside(path: &Path, name: &str) -> Option<String> {
@@ -58,7 +83,11 @@ struct File {
     #[serde(default)]
     added_tokens: Vec<Added>,
     #[serde(default)]
-    pre_tokenizer: Option<PreTokenizer>,
+    normalizer: Option<Stage>,
+    #[serde(default)]
+    pre_tokenizer: Option<Stage>,
+    #[serde(default)]
+    post_processor: Option<Stage>,
     model: Bpe,
 }
 
@@ -68,28 +97,55 @@ struct Added {
     content: String,
     #[serde(default)]
     special: bool,
+    /// Takes the white space before or behind it, which no field of ours says.
+    #[serde(default)]
+    lstrip: bool,
+    #[serde(default)]
+    rstrip: bool,
 }
 
+/// A step of any part of the library's chain, or several in a row.
 #[derive(Deserialize)]
-struct PreTokenizer {
+struct Stage {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
-    pretokenizers: Vec<PreTokenizer>,
+    #[serde(default, alias = "normalizers", alias = "processors")]
+    pretokenizers: Vec<Stage>,
     #[serde(default)]
     pattern: Option<Pattern>,
+    /// What a pattern is replaced by.
+    #[serde(default)]
+    content: Option<String>,
+    /// What is put in front.
+    #[serde(default)]
+    prepend: Option<String>,
+    /// How a text gets its begin token.
+    #[serde(default)]
+    single: Vec<Piece>,
 }
 
 #[derive(Deserialize)]
 struct Pattern {
     #[serde(rename = "Regex", default)]
     regex: Option<String>,
+    #[serde(rename = "String", default)]
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    #[serde(rename = "SpecialToken", default)]
+    special_token: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
 struct Bpe {
     #[serde(rename = "type", default)]
     kind: String,
+    #[serde(default)]
+    byte_fallback: bool,
+    #[serde(default)]
+    unk_token: Option<String>,
     vocab: HashMap<String, u32>,
     merges: Vec<Merge>,
 }
@@ -115,13 +171,21 @@ const RULES: &[(&str, &str)] = &[
     ),
 ];
 
+/// How the words of a BPE vocabulary are spelled and cut.
+enum Spelling {
+    /// By bytes, under this rule.
+    Bytes(&'static str),
+    /// By characters; whether a text gets a space in front.
+    Characters { space_prefix: bool },
+}
+
+/// What stands for a space where words are spelled by characters.
+const SPACE: &str = "\u{2581}";
+
 impl File {
-    /// `None` if it is no byte-level BPE, or its ids have holes.
+    /// `None` if its chain is not one of the known ones, or its ids have holes.
     fn spec(self, config: &Config) -> Option<TokenizerSpec> {
-        if self.model.kind != "BPE" || !self.is_byte_level() {
-            return None;
-        }
-        let pre = self.rule().unwrap_or(UNNAMED).to_owned();
+        let spelling = self.spelling()?;
         let added = self.added_tokens.iter().map(|added| added.id);
         let last = self.model.vocab.values().copied().chain(added).max()?;
         // Every id has a spelling of at least a few bytes, so there are fewer ids than that.
@@ -130,14 +194,24 @@ impl File {
             return None;
         }
         let mut spec = TokenizerSpec {
-            model: "gpt2".to_owned(),
-            pre: Some(pre),
             tokens: vec![String::new(); len],
             types: vec![TokenType::Normal; len],
-            add_bos: config.add_bos_token,
+            add_bos: config.add_bos_token.or(self.adds_bos()),
             ..TokenizerSpec::default()
         };
+        match spelling {
+            Spelling::Bytes(rule) => {
+                (spec.model, spec.pre) = ("gpt2".to_owned(), Some(rule.to_owned()));
+            }
+            Spelling::Characters { space_prefix } => {
+                spec.model = CHARACTER_MERGES.to_owned();
+                spec.add_space_prefix = Some(space_prefix);
+            }
+        }
         for (token, id) in self.model.vocab {
+            if self.model.byte_fallback && is_byte(&token) {
+                spec.types[id as usize] = TokenType::Byte;
+            }
             spec.tokens[id as usize] = token;
         }
         for added in self.added_tokens {
@@ -154,34 +228,67 @@ impl File {
             Merge::Pair(left, right) => format!("{left} {right}"),
         };
         spec.merges = self.model.merges.into_iter().map(merge).collect();
-        let id = |token: &Option<Token>| {
-            let text = token.as_ref()?.text();
-            spec.tokens
-                .iter()
-                .position(|token| token == text)
-                .map(|id| id as u32)
-        };
+        let find = |text: &str| spec.tokens.iter().position(|token| token == text);
+        let id = |token: &Option<Token>| find(token.as_ref()?.text()).map(|id| id as u32);
         (spec.bos, spec.eos, spec.pad) = (
             id(&config.bos_token),
             id(&config.eos_token),
             id(&config.pad_token),
         );
+        spec.unk = self
+            .model
+            .unk_token
+            .and_then(|text| find(&text))
+            .map(|id| id as u32);
         Some(spec)
     }
 
-    fn stages(&self) -> impl Iterator<Item = &PreTokenizer> {
-        let whole = self.pre_tokenizer.iter();
-        whole.flat_map(|stage| std::iter::once(stage).chain(&stage.pretokenizers))
+    fn spelling(&self) -> Option<Spelling> {
+        if stages(self.pre_tokenizer.as_ref()).any(|stage| stage.kind == "ByteLevel") {
+            return Some(Spelling::Bytes(self.rule().unwrap_or(UNNAMED)));
+        }
+        let takes_space = self.added_tokens.iter().any(|t| t.lstrip || t.rstrip);
+        if !self.model.byte_fallback || takes_space || !self.is_cut_nowhere() {
+            return None;
+        }
+        let mut is_marked = false;
+        let mut space_prefix = false;
+        for stage in stages(self.normalizer.as_ref()) {
+            match stage.kind.as_str() {
+                "Sequence" => {}
+                "Prepend" if stage.prepend.as_deref() == Some(SPACE) && !is_marked => {
+                    space_prefix = true;
+                }
+                "Replace" if stage.matches(" ") && stage.content.as_deref() == Some(SPACE) => {
+                    is_marked = true;
+                }
+                _ => return None,
+            }
+        }
+        is_marked.then_some(Spelling::Characters { space_prefix })
     }
 
-    fn is_byte_level(&self) -> bool {
-        self.stages().any(|stage| stage.kind == "ByteLevel")
+    /// Whether merges go over the whole text, and would do so too if it were cut at newlines.
+    fn is_cut_nowhere(&self) -> bool {
+        let is_idle = |stage: &Stage| stage.kind == "Split" && stage.matches(" ");
+        let crosses = |token: &String| {
+            let newlines = token.bytes().filter(|byte| *byte == b'\n').count();
+            newlines > 0 && newlines < token.len()
+        };
+        stages(self.pre_tokenizer.as_ref()).all(is_idle) && !self.model.vocab.keys().any(crosses)
+    }
+
+    /// Whether a text gets a begin token, if the chain says so.
+    fn adds_bos(&self) -> Option<bool> {
+        let template =
+            stages(self.post_processor.as_ref()).find(|stage| !stage.single.is_empty())?;
+        let first = template.single.first()?;
+        Some(first.special_token.is_some())
     }
 
     /// The name of the split rule, if it is a known one.
     fn rule(&self) -> Option<&'static str> {
-        let splits: Vec<_> = self
-            .stages()
+        let splits: Vec<_> = stages(self.pre_tokenizer.as_ref())
             .filter(|s| s.kind != "Sequence" && s.kind != "ByteLevel")
             .collect();
         match splits[..] {
@@ -197,6 +304,26 @@ impl File {
             _ => None,
         }
     }
+}
+
+/// A part of the chain, and what it consists of.
+fn stages(whole: Option<&Stage>) -> impl Iterator<Item = &Stage> {
+    whole
+        .into_iter()
+        .flat_map(|stage| std::iter::once(stage).chain(&stage.pretokenizers))
+}
+
+impl Stage {
+    fn matches(&self, text: &str) -> bool {
+        let pattern = self.pattern.as_ref().and_then(|p| p.text.as_deref());
+        pattern == Some(text)
+    }
+}
+
+/// Whether a token stands for one byte, such as `<0x0A>`.
+fn is_byte(token: &str) -> bool {
+    let digits = token.strip_prefix("<0x").and_then(|t| t.strip_suffix('>'));
+    digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
 }
 
 #[derive(Default, Deserialize)]

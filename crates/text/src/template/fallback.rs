@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::{ChatTemplate, Generation, RenderRequest, TemplateError};
+use super::{ChatTemplate, Generation, RenderRequest, TemplateError, turns};
 use crate::controls::ControlSpellings;
 use crate::prompt::Prompt;
 use crate::tokenizer::END_OF_TURN;
@@ -104,6 +104,9 @@ pub struct Rendered {
     pub prompt: Prompt,
     /// What was done instead of rendering the template as it is, if anything.
     pub fallback: Option<Fallback>,
+    /// Texts that end a turn in this prompt although the vocabulary has no token for them: stop
+    /// strings for the reply.
+    pub end_strings: Vec<String>,
 }
 
 /// How conversations are written for one model: its template, and what to do where that fails.
@@ -139,8 +142,9 @@ impl ChatFormat {
             .filter(|marker| text.contains(**marker) && !controls.contains(marker))
             .map(|marker| (*marker).to_owned())
             .collect();
-        if template.is_err() && builtin == Builtin::Plain {
-            end_strings.push("\nUser:".to_owned());
+        match &template {
+            Ok(template) => end_strings.extend(turns::users_opening(template, controls)),
+            Err(_) => end_strings = builtin.end_strings(),
         }
         Self {
             template,
@@ -154,8 +158,8 @@ impl ChatFormat {
         self.template.as_ref().err()
     }
 
-    /// Texts that end a turn in this format although the vocabulary has no token for them: stop
-    /// strings for every reply.
+    /// Texts that end a turn in this format although the vocabulary has no token for them. What
+    /// counts for one reply stands in [`Rendered::end_strings`].
     pub fn end_strings(&self) -> &[String] {
         &self.end_strings
     }
@@ -169,12 +173,7 @@ impl ChatFormat {
             Err(reason) => return self.built_in(request, reason.clone()),
         };
         let error = match template.render(request) {
-            Ok(prompt) => {
-                return Rendered {
-                    prompt,
-                    fallback: None,
-                };
-            }
+            Ok(prompt) => return self.by_template(prompt, None),
             Err(error) => error,
         };
         let failed = Fallback::TemplateFailed {
@@ -214,24 +213,38 @@ impl ChatFormat {
                 ..request.clone()
             };
             if let Ok(prompt) = template.render(&request) {
-                return Rendered {
-                    prompt,
-                    fallback: Some(fallback),
-                };
+                return self.by_template(prompt, Some(fallback));
             }
         }
         self.built_in(request, failed)
+    }
+
+    fn by_template(&self, prompt: Prompt, fallback: Option<Fallback>) -> Rendered {
+        Rendered {
+            prompt,
+            fallback,
+            end_strings: self.end_strings.clone(),
+        }
     }
 
     fn built_in(&self, request: &RenderRequest<'_>, reason: Fallback) -> Rendered {
         Rendered {
             prompt: self.builtin.render(request),
             fallback: Some(reason),
+            end_strings: self.builtin.end_strings(),
         }
     }
 }
 
 impl Builtin {
+    /// What ends a turn in it beside tokens.
+    fn end_strings(self) -> Vec<String> {
+        match self {
+            Self::ChatMl => Vec::new(),
+            Self::Plain => vec!["\nUser:".to_owned()],
+        }
+    }
+
     /// Renders a conversation; all contents are literal.
     fn render(self, request: &RenderRequest<'_>) -> Prompt {
         let mut prompt = Prompt::default();

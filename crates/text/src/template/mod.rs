@@ -4,6 +4,7 @@ mod fallback;
 mod json;
 mod marks;
 mod time;
+mod turns;
 
 use std::fmt;
 
@@ -167,6 +168,16 @@ impl ChatTemplate {
         })
     }
 
+    /// The same template, which may do less work.
+    fn with_fuel(&self, fuel: u64) -> Self {
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(fuel));
+        Self {
+            environment,
+            text: self.text.clone(),
+        }
+    }
+
     /// The template's text.
     pub fn text(&self) -> &str {
         &self.text
@@ -251,7 +262,21 @@ fn template_value(value: &Value) -> TemplateValue {
 #[error("{0}")]
 struct Raised(String);
 
+/// Characters of what a template or the engine says of a failure: enough for a sentence, and little
+/// enough for a line on the screen.
+const MESSAGE_CHARS_MAX: usize = 400;
+
+/// A message of bounded length.
+fn bounded(mut message: String) -> String {
+    if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        message.truncate(at);
+        message.push('…');
+    }
+    message
+}
+
 fn raise_exception(message: String) -> Result<TemplateValue, Error> {
+    let message = bounded(message);
     let error = Error::new(ErrorKind::InvalidOperation, message.clone());
     Err(error.with_source(Raised(message)))
 }
@@ -291,7 +316,7 @@ fn render_error(error: &Error) -> TemplateError {
 /// The error in words, without the engine's repetition of line and template name.
 fn words(error: &Error) -> String {
     match error.detail() {
-        Some(detail) => format!("{}: {detail}", error.kind()),
+        Some(detail) => bounded(format!("{}: {detail}", error.kind())),
         None => error.kind().to_string(),
     }
 }

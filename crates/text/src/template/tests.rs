@@ -440,7 +440,14 @@ fn without_chat_ml_tokens_the_built_in_format_is_plain_and_stops_before_the_user
     let expected = "Be kind.\n\nUser: User: hi\n\nAssistant: ho\n\nAssistant:";
     assert_eq!(rendered.prompt.text, expected);
     assert_eq!(format.end_strings(), ["\nUser:"]);
+    assert_eq!(rendered.end_strings, ["\nUser:"]);
     assert!(format.fallback().is_some());
+    // The same where a template is there and fails for this conversation only.
+    let format = ChatFormat::new(Some("{{ 1 | martian }}"), &none);
+    assert_eq!(format.end_strings(), [""; 0]);
+    let rendered = format.render(&request(&messages, &none));
+    assert_eq!(rendered.prompt.text, expected);
+    assert_eq!(rendered.end_strings, ["\nUser:"]);
 }
 
 #[test]
@@ -451,5 +458,28 @@ fn end_markers_of_the_template_that_are_no_tokens_end_a_reply_as_strings() {
         let format = ChatFormat::new(Some(CHAT_ML), controls);
         assert_eq!(format.end_strings(), expected);
         assert_eq!(format.fallback(), None);
+    }
+}
+
+#[test]
+fn a_turn_that_ends_without_a_token_ends_where_the_users_begins() {
+    let vicuna = "{% for m in messages %}{% if m.role == 'user' %}{{ 'USER: ' + m.content + ' ' }}\
+         {% else %}{{ 'ASSISTANT: ' + m.content + END }}{% endif %}{% endfor %}";
+    let cases = [
+        (vicuna.replace("END", "'\n\n'"), vec!["\n\nUSER:"]),
+        (vicuna.replace("END", "eos_token"), vec![]),
+        (vicuna.replace("END", "'<|im_end|>'"), vec![]),
+        // A token of this vocabulary, whatever it means.
+        (vicuna.replace("END", "'[INST]'"), vec![]),
+        (vicuna.replace("END", "'</s>'"), vec!["</s>"]),
+        (vicuna.replace("END", "'x' * 300"), vec![]),
+        (SHORT.to_owned(), vec![]),
+        ([NO_SYSTEM, "{{ messages | length }}"].concat(), vec![]),
+        (ENDLESS.to_owned(), vec![]),
+        ("{{ raise_exception('never') }}".to_owned(), vec![]),
+    ];
+    for (template, expected) in cases {
+        let format = ChatFormat::new(Some(&template), &controls());
+        assert_eq!(format.end_strings(), expected, "{template}");
     }
 }

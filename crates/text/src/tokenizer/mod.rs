@@ -2,8 +2,10 @@
 
 mod byte_level;
 mod bytes;
+mod character_level;
 mod classes;
 mod ends;
+mod merges;
 mod named;
 mod pieces;
 mod sentence_piece;
@@ -11,14 +13,16 @@ mod split;
 
 use std::fmt;
 
-use candor_modelfile::{TokenType, TokenizerSpec};
+use candor_modelfile::{CHARACTER_MERGES, TokenType, TokenizerSpec};
 use thiserror::Error;
 
 use crate::controls::ControlSpellings;
 use crate::prompt::Prompt;
 
 use byte_level::ByteLevel;
+use character_level::CharacterLevel;
 pub(crate) use ends::END_OF_TURN;
+use ends::EndMarkers;
 use named::{Named, NamedKind, NamedTokens, Part};
 use pieces::{Pieces, Spelling};
 use sentence_piece::SentencePiece;
@@ -88,6 +92,9 @@ pub enum TokenizerError {
         /// Its length in bytes.
         found: usize,
     },
+    /// The file has none.
+    #[error("the file has no tokenizer")]
+    Absent,
     /// The tokenizer library refused.
     #[error("the tokenizer library refused the vocabulary: {message}")]
     Library {
@@ -117,10 +124,16 @@ pub enum Show {
     Text,
 }
 
+/// The kind of vocabulary of Gemma 4, by its name in GGUF files.
+const GEMMA4: &str = "gemma4";
+
 /// How text between named tokens becomes ids.
 enum Merger {
     ByteLevel(Box<ByteLevel>),
     SentencePiece(Box<SentencePiece>),
+    CharacterLevel(Box<CharacterLevel>),
+    /// No text can be encoded, and why.
+    None(TokenizerError),
 }
 
 /// A vocabulary, ready to encode and decode.
@@ -130,6 +143,7 @@ pub struct Tokenizer {
     named: NamedTokens,
     controls: ControlSpellings,
     end_ids: Vec<u32>,
+    end_that_is_text: Option<u32>,
     bos: Option<u32>,
     eos: Option<u32>,
     add_bos: bool,
@@ -153,26 +167,9 @@ impl Tokenizer {
         if spec.tokens.is_empty() {
             return Err(TokenizerError::Empty);
         }
-        let kinds = kinds(spec)?;
-        let (merger, spelling, bos_by_default) = match spec.model.as_str() {
-            "gpt2" => {
-                let scheme = Scheme::by_name(spec.pre.as_deref()).ok_or_else(|| {
-                    let found = spec.pre.clone().unwrap_or_default();
-                    TokenizerError::UnknownPreTokenizer { found }
-                })?;
-                let merger = Merger::ByteLevel(Box::new(ByteLevel::new(spec, scheme, &kinds)?));
-                (merger, Spelling::ByteLetters, scheme.add_bos)
-            }
-            "llama" => {
-                let merger = Merger::SentencePiece(Box::new(SentencePiece::new(spec, &kinds)?));
-                (merger, Spelling::SpaceMarks, true)
-            }
-            other => {
-                return Err(TokenizerError::UnknownModel {
-                    found: other.to_owned(),
-                });
-            }
-        };
+        let markers = EndMarkers::of(spec);
+        let kinds = kinds(spec, &markers)?;
+        let (merger, spelling) = Merger::new(spec, &kinds)?;
         let named = named(spec, &kinds);
         let too_many = TokenizerError::TooManySpecials { count: named.len() };
         let spellings = named
@@ -184,14 +181,52 @@ impl Tokenizer {
         Ok(Self {
             named: NamedTokens::new(named).ok_or(too_many)?,
             controls,
-            end_ids: ends::end_ids(spec),
+            end_ids: markers.ids(spec),
+            end_that_is_text: ends::named_but_text(spec),
             bos: spec.bos.filter(in_vocabulary),
             eos: spec.eos.filter(in_vocabulary),
-            add_bos: spec.add_bos.unwrap_or(bos_by_default),
+            add_bos: merger.adds_bos(spec),
             add_eos: spec.add_eos.unwrap_or(false),
             pieces: Pieces::new(spec, kinds, spelling),
             merger,
         })
+    }
+
+    /// What is left of a vocabulary for token ids alone, where [`Self::from_spec`] refuses: tokens
+    /// are shown and replies end as far as the file tells, and every text is refused with `reason`.
+    pub fn ids_only(spec: Option<&TokenizerSpec>, reason: TokenizerError) -> Self {
+        let empty = TokenizerSpec::default();
+        let spec = spec.unwrap_or(&empty);
+        let spelling = match spec.model.as_str() {
+            "gpt2" => Spelling::ByteLetters,
+            _ => Spelling::SpaceMarks,
+        };
+        let markers = EndMarkers::of(spec);
+        let (kinds, spec) = match kinds(spec, &markers) {
+            Ok(kinds) => (kinds, spec),
+            // Lists that do not fit together tell nothing.
+            Err(_) => (Vec::new(), &empty),
+        };
+        Self {
+            named: NamedTokens::default(),
+            controls: ControlSpellings::default(),
+            end_ids: markers.ids(spec),
+            end_that_is_text: None,
+            bos: None,
+            eos: None,
+            add_bos: false,
+            add_eos: false,
+            pieces: Pieces::new(spec, kinds, spelling),
+            merger: Merger::None(reason),
+        }
+    }
+
+    /// Why no text can be encoded, if so.
+    pub fn refusal(&self) -> Option<&TokenizerError> {
+        match &self.merger {
+            Merger::None(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// Encodes a prompt. No control token is matched inside its literal ranges.
@@ -199,6 +234,9 @@ impl Tokenizer {
     /// # Errors
     /// If the text is too long, or holds a byte that the vocabulary cannot express.
     pub fn encode(&self, prompt: &Prompt, ends: Ends) -> Result<Vec<u32>, TokenizerError> {
+        if let Some(reason) = self.refusal() {
+            return Err(reason.clone());
+        }
         if prompt.text.len() > TEXT_BYTES_MAX {
             return Err(TokenizerError::TextTooLong {
                 found: prompt.text.len(),
@@ -244,6 +282,12 @@ impl Tokenizer {
         &self.end_ids
     }
 
+    /// What the file names as an end although it is a word of ordinary text, if it does. It ends
+    /// no reply.
+    pub fn end_that_is_text(&self) -> Option<u32> {
+        self.end_that_is_text
+    }
+
     /// Whether this is a control token: one that typed text never becomes.
     pub fn is_control(&self, id: u32) -> bool {
         matches!(
@@ -280,23 +324,63 @@ impl Tokenizer {
 }
 
 impl Merger {
+    fn new(spec: &TokenizerSpec, kinds: &[TokenType]) -> Result<(Self, Spelling), TokenizerError> {
+        Ok(match spec.model.as_str() {
+            "gpt2" => {
+                let scheme = Scheme::by_name(spec.pre.as_deref()).ok_or_else(|| {
+                    let found = spec.pre.clone().unwrap_or_default();
+                    TokenizerError::UnknownPreTokenizer { found }
+                })?;
+                let merger = Box::new(ByteLevel::new(spec, scheme, kinds)?);
+                (Self::ByteLevel(merger), Spelling::ByteLetters)
+            }
+            "llama" => {
+                let merger = Box::new(SentencePiece::new(spec, kinds)?);
+                (Self::SentencePiece(merger), Spelling::SpaceMarks)
+            }
+            GEMMA4 | CHARACTER_MERGES => {
+                let merger = Box::new(CharacterLevel::new(spec, kinds)?);
+                (Self::CharacterLevel(merger), Spelling::SpaceMarks)
+            }
+            other => {
+                return Err(TokenizerError::UnknownModel {
+                    found: other.to_owned(),
+                });
+            }
+        })
+    }
+
+    /// Whether a text gets a begin token, by what the file says or does not say about it.
+    fn adds_bos(&self, spec: &TokenizerSpec) -> bool {
+        match self {
+            // Early files of this family say no, and are wrong.
+            Self::CharacterLevel(_) if spec.model == GEMMA4 => true,
+            Self::CharacterLevel(_) => spec.add_bos.unwrap_or(false),
+            Self::ByteLevel(merger) => spec.add_bos.unwrap_or(merger.adds_bos_by_default()),
+            Self::SentencePiece(_) => spec.add_bos.unwrap_or(true),
+            Self::None(_) => false,
+        }
+    }
+
     fn encode(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
         match self {
             Self::ByteLevel(merger) => merger.encode(text, ids),
             Self::SentencePiece(merger) => merger.encode(text, ids),
+            Self::CharacterLevel(merger) => merger.encode(text, ids),
+            Self::None(reason) => Err(reason.clone()),
         }
     }
 }
 
 /// The type of every token: the file's, except that a known end-of-turn marker is always a
 /// control token. Without types all others are ordinary.
-fn kinds(spec: &TokenizerSpec) -> Result<Vec<TokenType>, TokenizerError> {
+fn kinds(spec: &TokenizerSpec, markers: &EndMarkers) -> Result<Vec<TokenType>, TokenizerError> {
     let (expected, found) = (spec.tokens.len(), spec.types.len());
     if found != 0 && found != expected {
         return Err(TokenizerError::TypeCount { expected, found });
     }
     let kind = |(index, token): (usize, &String)| match spec.types.get(index) {
-        _ if ends::is_end_marker(token) => TokenType::Control,
+        _ if markers.contain(token) => TokenType::Control,
         Some(&kind) => kind,
         None => TokenType::Normal,
     };

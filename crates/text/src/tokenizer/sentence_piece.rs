@@ -41,6 +41,18 @@ pub(super) enum SpacePrefix {
     NotAdded,
 }
 
+impl SpacePrefix {
+    /// A text as the vocabulary spells it.
+    pub(super) fn mark(self, text: &str) -> String {
+        let mut marked = String::with_capacity(text.len() + SPACE.len_utf8());
+        if self == Self::Added {
+            marked.push(SPACE);
+        }
+        marked.extend(text.chars().map(|c| if c == ' ' { SPACE } else { c }));
+        marked
+    }
+}
+
 /// A character or a merged piece: a range of the text in a list linked both ways.
 struct Symbol {
     start: usize,
@@ -133,12 +145,8 @@ impl SentencePiece {
 
     /// Appends the ids of a text that begins the prompt or follows a token.
     pub(super) fn encode(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
-        let mut escaped = String::with_capacity(text.len() + 2);
-        if self.space_prefix == SpacePrefix::Added {
-            escaped.push(SPACE);
-        }
-        escaped.extend(text.chars().map(|c| if c == ' ' { SPACE } else { c }));
-        let mut rest = escaped.as_str();
+        let marked = self.space_prefix.mark(text);
+        let mut rest = marked.as_str();
         while !rest.is_empty() {
             let (word, after) = rest.split_at(match self.borders {
                 Borders::BeforeSpaces => first_word(rest),
