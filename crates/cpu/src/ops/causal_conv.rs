@@ -18,6 +18,13 @@ pub(crate) fn run(
     let (input, width) = (it.inputs[0], it.width);
     let mut out = f.work.values.take(node, f.rows.len() * width);
     let weight = f.machine.weights.vector(weight);
+    // Tap by tap, as the rows of values are, so that channels are summed side by side.
+    let by_tap: Vec<f32> = (0..taps)
+        .flat_map(|tap| weight[tap..].iter().step_by(taps))
+        .copied()
+        .collect();
+    let (exact, kernels) = (f.machine.is_exact(), f.machine.kernels);
+    let ones = vec![1.0; width];
     let mut done = Ok(());
     for run in f.runs {
         let rows = run.rows.start * width..run.rows.end * width;
@@ -37,12 +44,19 @@ pub(crate) fn run(
             threads,
             (&mut out[rows], width),
             |row, out| {
-                let last = &padded[row * width..][..taps * width];
-                for (channel, out) in out.iter_mut().enumerate() {
-                    let values = last[channel..].iter().step_by(width);
-                    let weights = &weight[channel * taps..][..taps];
-                    let sum = values.zip(weights).map(|(v, w)| v * w).sum();
-                    *out = activate(Activation::Silu, sum);
+                out.fill(0.0);
+                let last = padded[row * width..].chunks_exact(width);
+                for (values, weights) in last.zip(by_tap.chunks_exact(width)) {
+                    for ((out, v), w) in out.iter_mut().zip(values).zip(weights) {
+                        *out += v * w;
+                    }
+                }
+                if exact {
+                    for out in out {
+                        *out = activate(Activation::Silu, *out);
+                    }
+                } else {
+                    kernels.silu_mul(out, &ones);
                 }
             },
         );

@@ -1,12 +1,13 @@
 //! DeltaNet: the gated delta rule, head by head, token after token.
 //!
-//! Sums go through a fixed number of lanes, so that they have the same bits on every machine, and
-//! a row's result does not depend on where a chunk begins.
+//! A head's matrix is kept by the elements of the key, then of the value. Sums have a fixed order,
+//! so that they have the same bits on every machine, and a row's result does not depend on where a
+//! chunk begins.
 
 use candor_arch::{DeltaNet, KeyOrder, NodeId};
 
 use crate::forward::{Forward, Run, Stopped};
-use crate::simd::{Tile, TileQueue};
+use crate::simd::{DeltaStep, Kernels, Tile, TileQueue};
 use crate::state::Kept;
 
 pub(crate) fn run(f: &mut Forward<'_>, node: NodeId, net: DeltaNet) -> Result<(), Stopped> {
@@ -19,6 +20,7 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId, net: DeltaNet) -> Result<()
     let beta = f.work.values.of(it.inputs[2]);
     let rows = Rows {
         net,
+        kernels: f.machine.kernels,
         mixed,
         alpha,
         beta,
@@ -64,6 +66,7 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId, net: DeltaNet) -> Result<()
 /// The inputs of all rows, and the numbers of the heads.
 struct Rows<'a> {
     net: DeltaNet,
+    kernels: &'static Kernels,
     mixed: &'a [f32],
     alpha: &'a [f32],
     beta: &'a [f32],
@@ -72,7 +75,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// One value head through the rows of a run. `state` is its matrix, values by keys.
+    /// One value head through the rows of a run. `state` is its matrix.
     fn tell(
         &self,
         head: usize,
@@ -104,15 +107,16 @@ impl Rows<'_> {
             let at = row * n_value_heads + head;
             let beta = 1.0 / (1.0 + (-self.beta[at]).exp());
             let decay = (self.a[head] * softplus(self.alpha[at] + self.dt[head])).exp();
-            let out = tile.row(i);
-            for ((s, v), out) in state.chunks_exact_mut(n).zip(v).zip(out) {
-                s.iter_mut().for_each(|s| *s *= decay);
-                let change = (v - dot(s, k)) * beta;
-                for (s, k) in s.iter_mut().zip(k.iter()) {
-                    *s += change * k;
-                }
-                *out = dot(s, q) * scale;
-            }
+            self.kernels.delta(DeltaStep {
+                state,
+                query: q,
+                key: k,
+                value: v,
+                decay,
+                beta,
+                scale,
+                out: tile.row(i),
+            });
         }
     }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::attention::{AttendTask, Attention, KV_PAGE, key_place, page_numbers};
 use super::check;
+use super::delta::DeltaStep;
 use super::format::{FORMATS, GROUP_ROWS};
 use super::packed::{InputKind, Packed};
 use super::panel::{Panel, PanelPart, PanelRow, PanelView};
@@ -35,6 +36,7 @@ pub(crate) struct Kernels {
     pub(super) add: unsafe fn(&mut [f32], &[f32]),
     pub(super) to_half: unsafe fn(&[f32], &mut [u16]),
     pub(super) attend: unsafe fn(&AttendTask),
+    pub(super) delta: unsafe fn(&mut DeltaStep<'_>),
 }
 
 /// # Safety
@@ -187,6 +189,13 @@ impl Kernels {
         // SAFETY: the machine has the instructions; AttendTask::new compared the shapes, and a
         // tile is the only one with its piece of the output.
         unsafe { (self.attend)(&task) }
+    }
+
+    /// One token of the gated delta rule for one head.
+    pub(crate) fn delta(&self, mut step: DeltaStep<'_>) {
+        assert!(step.fits(), "shapes that belong together");
+        // SAFETY: the machine has the instructions.
+        unsafe { (self.delta)(&mut step) }
     }
 }
 

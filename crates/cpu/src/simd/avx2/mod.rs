@@ -9,6 +9,7 @@ mod floats;
 mod linear;
 mod ops;
 
+use super::delta;
 use super::kernels::{Isa, Kernels};
 use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
 
@@ -34,6 +35,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     add: ops::add,
     to_half: ops::to_half,
     attend: attention::attend,
+    delta: delta::avx2,
 };
 
 /// Whether this machine can run them.

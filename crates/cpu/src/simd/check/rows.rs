@@ -2,6 +2,7 @@
 
 use half::f16;
 
+use super::super::delta::DeltaStep;
 use super::super::kernels::Kernels;
 use super::super::panel::Panel;
 use super::super::portable;
@@ -17,12 +18,13 @@ const ROW_TOLERANCE: f32 = 1e-6;
 pub(in crate::simd) fn row_misses(kernels: &Kernels, odd: usize) -> Vec<&'static str> {
     let row: Vec<f32> = numbers(COLS + odd, 5).iter().map(|v| v * 20.0).collect();
     let other = numbers(COLS + odd, 6);
-    let checks: [(&'static str, bool); 5] = [
+    let checks: [(&'static str, bool); 6] = [
         ("the rounding to 8 bits", quantize_is_right(kernels)),
         ("the norm", norm_is_right(kernels, &row, &other)),
         ("the gate", gate_is_right(kernels, &row, &other)),
         ("the sum", sum_is_right(kernels, &row, &other)),
         ("half precision", half_is_right(kernels, &row)),
+        ("the delta rule", delta_is_right(kernels, 8 + odd)),
     ];
     checks
         .into_iter()
@@ -90,6 +92,27 @@ fn half_is_right(kernels: &Kernels, row: &[f32]) -> bool {
     out.iter()
         .zip(row)
         .all(|(o, r)| *o == f16::from_f32(*r).to_bits())
+}
+
+/// The same bits from every table, in columns of every width.
+fn delta_is_right(kernels: &Kernels, odd: usize) -> bool {
+    let (keys, values) = (8, 64 + odd);
+    let (vectors, value) = (numbers(2 * keys, 8), numbers(values, 9));
+    let told = |kernels: &Kernels| {
+        let (mut state, mut out) = (numbers(keys * values, 10), vec![f32::NAN; values]);
+        kernels.delta(DeltaStep {
+            state: &mut state,
+            query: &vectors[..keys],
+            key: &vectors[keys..],
+            value: &value,
+            decay: 0.75,
+            beta: 0.5,
+            scale: 0.25,
+            out: &mut out,
+        });
+        (state, out)
+    };
+    told(kernels) == told(&portable::KERNELS)
 }
 
 fn near(got: f32, truth: f32) -> bool {

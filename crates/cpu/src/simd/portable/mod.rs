@@ -6,6 +6,7 @@ mod ops;
 
 use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
 
+use super::delta;
 use super::kernels::{Isa, Kernels};
 
 pub(super) use ops::to_half;
@@ -32,4 +33,5 @@ pub(super) static KERNELS: Kernels = Kernels {
     add: ops::add,
     to_half: ops::to_half,
     attend: attention::attend,
+    delta: delta::portable,
 };

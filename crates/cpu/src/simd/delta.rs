@@ -1,0 +1,110 @@
+//! One token of the gated delta rule for one head.
+//!
+//! The head's matrix lies row after row by the elements of the key, so that a row has a column for
+//! each element of the value: every sum over the key then goes down the columns, side by side, and
+//! none goes across a register. A column's sum is kept in two parts, even and odd rows, which are
+//! added at the end; multiplication and addition are rounded apart. So every instruction set gives
+//! the same bits, whichever width it takes the columns in.
+
+/// What one token tells the matrix of one head, and what it reads from it.
+pub(crate) struct DeltaStep<'a> {
+    /// Rows by the key's elements, columns by the value's.
+    pub(crate) state: &'a mut [f32],
+    pub(crate) query: &'a [f32],
+    pub(crate) key: &'a [f32],
+    pub(crate) value: &'a [f32],
+    /// What stays of the matrix.
+    pub(crate) decay: f32,
+    /// How much of the difference is taken in.
+    pub(crate) beta: f32,
+    /// What the result is multiplied with.
+    pub(crate) scale: f32,
+    /// One number for each element of the value.
+    pub(crate) out: &'a mut [f32],
+}
+
+impl DeltaStep<'_> {
+    /// Whether the shapes belong together.
+    pub(super) fn fits(&self) -> bool {
+        let n = self.key.len();
+        self.query.len() == n
+            && self.value.len() == self.out.len()
+            && self.state.len() == n * self.value.len()
+    }
+}
+
+/// # Safety
+/// None is needed; it is as unsafe as the others of the table.
+pub(super) unsafe fn portable(step: &mut DeltaStep<'_>) {
+    columns_by::<16>(step);
+}
+
+/// # Safety
+/// The machine must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn avx2(step: &mut DeltaStep<'_>) {
+    columns_by::<32>(step);
+}
+
+/// # Safety
+/// The machine must have AVX-512 F.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn avx512(step: &mut DeltaStep<'_>) {
+    columns_by::<64>(step);
+}
+
+/// Takes `WIDE` columns at a time, and what is left in smaller parts.
+#[inline(always)]
+fn columns_by<const WIDE: usize>(step: &mut DeltaStep<'_>) {
+    let n = step.value.len();
+    let mut first = 0;
+    while first < n {
+        first += match n - first {
+            left if left >= WIDE => columns::<WIDE>(step, first),
+            8.. => columns::<8>(step, first),
+            _ => columns::<1>(step, first),
+        };
+    }
+}
+
+/// `C` columns from `first` on; gives `C`.
+#[inline(always)]
+fn columns<const C: usize>(step: &mut DeltaStep<'_>, first: usize) -> usize {
+    let n = step.value.len();
+    let mut told = [[0.0f32; C]; 2];
+    for (i, (row, k)) in step.state.chunks_exact(n).zip(step.key).enumerate() {
+        let row = of::<C>(&row[first..]);
+        let told = &mut told[i % 2];
+        for c in 0..C {
+            told[c] += row[c] * k;
+        }
+    }
+    let value = of::<C>(&step.value[first..]);
+    let mut change = [0.0f32; C];
+    for c in 0..C {
+        change[c] = (value[c] - (told[0][c] + told[1][c]) * step.decay) * step.beta;
+    }
+    let mut read = [[0.0f32; C]; 2];
+    let rows = step.state.chunks_exact_mut(n);
+    for (i, (row, (k, q))) in rows.zip(step.key.iter().zip(step.query)).enumerate() {
+        let row = &mut row[first..][..C];
+        let read = &mut read[i % 2];
+        for c in 0..C {
+            let kept = row[c] * step.decay + change[c] * k;
+            row[c] = kept;
+            read[c] += kept * q;
+        }
+    }
+    for (c, out) in step.out[first..][..C].iter_mut().enumerate() {
+        *out = (read[0][c] + read[1][c]) * step.scale;
+    }
+    C
+}
+
+/// The first `C` of some numbers, of which there are so many.
+#[inline(always)]
+fn of<const C: usize>(numbers: &[f32]) -> &[f32; C] {
+    numbers.first_chunk().expect("the columns are there")
+}
