@@ -69,6 +69,22 @@ pub enum StateLayout {
 }
 
 impl StateLayout {
+    /// Bytes of the keys and values of one token.
+    pub fn bytes_per_token(&self, kv: KvType) -> usize {
+        match *self {
+            Self::Full {
+                n_kv_heads,
+                head_dim,
+            }
+            | Self::Window {
+                n_kv_heads,
+                head_dim,
+                ..
+            } => 2 * n_kv_heads * kv.head_bytes(head_dim),
+            Self::Recurrent { .. } => 0,
+        }
+    }
+
     /// Values kept per sequence, however many tokens it has.
     pub fn values_per_slot(&self) -> usize {
         match *self {

@@ -18,11 +18,13 @@ mod error;
 mod model;
 mod session;
 
+pub use candor_arch::KvType;
+
 pub use batch::{Batch, Feed, Row, RowOutput, Rows, SlotId, Want};
 pub use cancel::CancelToken;
 pub use device::{DeviceInfo, DeviceKind, Unavailable};
 pub use error::{LoadError, OpenError, SessionError};
 pub use model::{
-    Backend, KvType, Loaded, Model, OpenOptions, Part, Precision, Progress, Step, Unsupported,
+    Backend, Loaded, Model, OpenOptions, Part, Precision, Progress, Step, Unsupported,
 };
 pub use session::{Arithmetic, Numerics, Outcome, Session, TICKETS_MAX, Tap, Ticket};

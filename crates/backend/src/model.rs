@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use candor_arch::Graph;
+use candor_arch::{Graph, KvType};
 use candor_modelfile::{Index, ModelFile};
 
 use crate::device::{DeviceInfo, Unavailable};
@@ -34,15 +34,6 @@ pub enum Precision {
     Exact,
     /// As fast as the device can, within the limits that the documentation states.
     Fast,
-}
-
-/// How keys and values are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum KvType {
-    /// float32, for the exact path.
-    F32,
-    /// float16.
-    F16,
 }
 
 /// How a session is opened.

@@ -89,6 +89,7 @@ impl Loaded for CpuLoaded {
             ctx_len: options.ctx_len,
             slots: options.slots_max,
             tokens: options.state_tokens,
+            threads: self.pool.threads(),
         };
         check_memory(state::bytes_needed(&graph.state, sizes))?;
         let packed = match options.precision {

@@ -54,7 +54,7 @@ impl CpuSession {
             threads: vec![Vec::new(); pool.threads()],
             panel: Panel::new(0, 0),
             inner: [Vec::new(), Vec::new()],
-            angles: rope::angles(graph, &weights),
+            angles: rope::angles(graph, &weights, state.ctx_len()),
         };
         Self {
             pool,
@@ -237,6 +237,7 @@ impl Session for CpuSession {
         let kv = match self.state.kv() {
             KvType::F32 => Arithmetic::F32,
             KvType::F16 => Arithmetic::F16,
+            KvType::Q8_0 => Arithmetic::Q8Block32,
         };
         Numerics {
             prefill: linear,

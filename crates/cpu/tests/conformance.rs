@@ -62,6 +62,12 @@ candor_backend::conformance!(fast_with_float32_state: subject(
     KvType::F32,
 ));
 
+candor_backend::conformance!(fast_with_8_bit_state: subject(
+    || backend(Precision::Fast, None),
+    Precision::Fast,
+    KvType::Q8_0,
+));
+
 candor_backend::conformance!(portable: subject(
     || backend(Precision::Fast, Some(Isa::Portable)),
     Precision::Fast,

@@ -11,7 +11,7 @@ mod tests;
 use candor_arch::StateLayout;
 use candor_backend::{KvType, SessionError, SlotId};
 
-use self::pages::{HeadsPlace, Pages};
+use self::pages::{HeadsPlace, Pages, units};
 use self::recurrent::{Recurrent, RecurrentPlace};
 use crate::simd::Kernels;
 
@@ -69,6 +69,8 @@ pub(crate) struct Sizes {
     pub(crate) ctx_len: usize,
     pub(crate) slots: usize,
     pub(crate) tokens: usize,
+    /// That compute.
+    pub(crate) threads: usize,
 }
 
 /// Rows of a batch of which a window may hold pages until they are committed.
@@ -77,10 +79,6 @@ const BATCH_TOKENS: usize = 2 * crate::forward::ROWS_MAX;
 /// What a full state takes. Its pages are made when they are first used; what could not fit even
 /// then is to be refused before the first token.
 pub(crate) fn bytes_needed(layouts: &[StateLayout], sizes: Sizes) -> u64 {
-    let value_bytes = match sizes.kv {
-        KvType::F32 => 4,
-        KvType::F16 => 2,
-    };
     let all_tokens = sizes.tokens.next_multiple_of(PAGE_TOKENS);
     let of_layer = |layout: &StateLayout| -> u64 {
         // Of each checkpoint, and of the end, what a window sees, in whole pages.
@@ -91,16 +89,34 @@ pub(crate) fn bytes_needed(layouts: &[StateLayout], sizes: Sizes) -> u64 {
             .saturating_mul(1 + CHECKPOINTS_MAX)
             .saturating_add(BATCH_TOKENS);
         let tokens = of_slot.saturating_mul(sizes.slots).min(all_tokens);
-        let keys_and_values = (layout.values_per_token() as u64)
-            .saturating_mul(tokens as u64)
-            .saturating_mul(value_bytes);
+        let of_token = layout.bytes_per_token(sizes.kv) as u64;
+        let keys_and_values = of_token.saturating_mul(tokens as u64);
         // Both copies and the checkpoints are float32.
         let summed = (layout.values_per_slot() as u64)
             .saturating_mul((2 + CHECKPOINTS_MAX) as u64 * 4)
             .saturating_mul(sizes.slots as u64);
         keys_and_values.saturating_add(summed)
     };
-    layouts.iter().map(of_layer).fold(0, u64::saturating_add)
+    let state = layouts.iter().map(of_layer).fold(0, u64::saturating_add);
+    state.saturating_add(unfolded_bytes(layouts, sizes))
+}
+
+/// What the threads take to read keys and values in 8 bits: each unfolds those that one head sees.
+fn unfolded_bytes(layouts: &[StateLayout], sizes: Sizes) -> u64 {
+    if sizes.kv != KvType::Q8_0 {
+        return 0;
+    }
+    let of_layer = |layout: &StateLayout| match *layout {
+        StateLayout::Full { head_dim, .. } | StateLayout::Window { head_dim, .. } => {
+            let kept = layout.tokens_kept(sizes.ctx_len);
+            let tokens = kept.saturating_add(2 * PAGE_TOKENS).min(sizes.ctx_len);
+            let tokens = tokens.next_multiple_of(PAGE_TOKENS);
+            (2 * KvType::F16.head_bytes(head_dim) as u64).saturating_mul(tokens as u64)
+        }
+        StateLayout::Recurrent { .. } => 0,
+    };
+    let widest = layouts.iter().map(of_layer).max();
+    widest.unwrap_or(0).saturating_mul(sizes.threads as u64)
 }
 
 impl State {
@@ -133,11 +149,12 @@ impl State {
                 kinds.len() - 1
             });
             let place = HeadsPlace {
-                offset: kinds[kind].page_values,
+                offset: kinds[kind].page_units,
                 n_kv_heads,
                 head_dim,
+                units: units(sizes.kv, head_dim),
             };
-            kinds[kind].page_values += layout.values_per_token() * PAGE_TOKENS;
+            kinds[kind].page_units += 2 * n_kv_heads * place.units * PAGE_TOKENS;
             layers.push(LayerPlace::Heads(kind, place));
         }
         Self {

@@ -2,13 +2,13 @@
 //!
 //! A page holds all layers of one kind. In it, each head of a layer's keys (then of its values) is
 //! a block of `PAGE_TOKENS` times `head_dim` values, so that attention reads one head in one run.
-//! In float32 a block holds token after token; in float16 the kernels decide.
+//! In float32 a block holds token after token; in float16 and in 8 bits the kernels decide.
 
 use std::ops::Range;
 
 use candor_backend::KvType;
 
-use crate::simd::{KV_PAGE, Kernels, KvHead};
+use crate::simd::{CodedHead, KV_PAGE, Kernels, KvHead, append_coded};
 
 /// Tokens of a page. Attention is summed page by page, so this number is part of the arithmetic.
 pub(crate) const PAGE_TOKENS: usize = KV_PAGE;
@@ -17,6 +17,7 @@ pub(crate) const PAGE_TOKENS: usize = KV_PAGE;
 enum Page {
     F32(Vec<f32>),
     F16(Vec<u16>),
+    Q8(Vec<u8>),
 }
 
 /// One head's keys and values of one page in float32.
@@ -30,6 +31,7 @@ pub(crate) struct FloatHead<'a> {
 pub(crate) enum Head<'a> {
     F32(Vec<FloatHead<'a>>),
     F16(Vec<KvHead<'a>>),
+    Q8(Vec<CodedHead<'a>>),
 }
 
 /// Where the heads of one layer begin in a page.
@@ -38,12 +40,22 @@ pub(super) struct HeadsPlace {
     pub(super) offset: usize,
     pub(super) n_kv_heads: usize,
     pub(super) head_dim: usize,
+    /// Of a page, for a key or a value of one head.
+    pub(super) units: usize,
+}
+
+/// What a page counts in, for a key or a value of one head: values, or bytes.
+pub(super) fn units(kv: KvType, head_dim: usize) -> usize {
+    match kv {
+        KvType::F32 | KvType::F16 => head_dim,
+        KvType::Q8_0 => kv.head_bytes(head_dim),
+    }
 }
 
 impl HeadsPlace {
     /// Where a head's keys and values lie in a page.
     fn blocks(&self, head: usize) -> (Range<usize>, Range<usize>) {
-        let size = PAGE_TOKENS * self.head_dim;
+        let size = PAGE_TOKENS * self.units;
         let keys = self.offset + head * size;
         let values = keys + self.n_kv_heads * size;
         (keys..keys + size, values..values + size)
@@ -55,8 +67,8 @@ pub(super) struct Pages {
     kv: KvType,
     /// How many tokens a row of these layers sees.
     pub(super) window: usize,
-    /// Values of a page.
-    pub(super) page_values: usize,
+    /// Units of a page; see [`units`].
+    pub(super) page_units: usize,
     pages_max: usize,
     /// Made when first needed, so that a long context costs memory only once it is used.
     pages: Vec<Page>,
@@ -70,7 +82,7 @@ impl Pages {
         Self {
             kv,
             window,
-            page_values: 0,
+            page_units: 0,
             pages_max,
             pages: Vec::new(),
             free: Vec::new(),
@@ -176,6 +188,11 @@ impl Pages {
                     let values = &mut back[..keys.len()];
                     kernels.append(position, key, value, &mut front[keys], values);
                 }
+                Page::Q8(page) => {
+                    let (front, back) = page.split_at_mut(values.start);
+                    let values = &mut back[..keys.len()];
+                    append_coded(position, key, value, (&mut front[keys], values));
+                }
             }
         }
     }
@@ -189,31 +206,31 @@ impl Pages {
         pages: Range<usize>,
     ) -> Head<'_> {
         let (keys, values) = place.blocks(head);
-        let pages = self.tables[slot][pages].iter().flatten();
-        match self.kv {
-            KvType::F32 => Head::F32(
-                pages
-                    .filter_map(|page| match &self.pages[*page] {
-                        Page::F32(page) => Some(FloatHead {
-                            keys: &page[keys.clone()],
-                            values: &page[values.clone()],
-                        }),
-                        Page::F16(_) => None,
-                    })
-                    .collect(),
-            ),
-            KvType::F16 => Head::F16(
-                pages
-                    .filter_map(|page| match &self.pages[*page] {
-                        Page::F16(page) => Some(KvHead {
-                            keys: &page[keys.clone()],
-                            values: &page[values.clone()],
-                        }),
-                        Page::F32(_) => None,
-                    })
-                    .collect(),
-            ),
+        // All pages of a state are of its one type.
+        let mut head = match self.kv {
+            KvType::F32 => Head::F32(Vec::with_capacity(pages.len())),
+            KvType::F16 => Head::F16(Vec::with_capacity(pages.len())),
+            KvType::Q8_0 => Head::Q8(Vec::with_capacity(pages.len())),
+        };
+        for page in self.tables[slot][pages].iter().flatten() {
+            let (keys, values) = (keys.clone(), values.clone());
+            match (&mut head, &self.pages[*page]) {
+                (Head::F32(pages), Page::F32(page)) => pages.push(FloatHead {
+                    keys: &page[keys],
+                    values: &page[values],
+                }),
+                (Head::F16(pages), Page::F16(page)) => pages.push(KvHead {
+                    keys: &page[keys],
+                    values: &page[values],
+                }),
+                (Head::Q8(pages), Page::Q8(page)) => pages.push(CodedHead {
+                    keys: &page[keys],
+                    values: &page[values],
+                }),
+                _ => {}
+            }
         }
+        head
     }
 
     fn make_page(&mut self) -> Option<usize> {
@@ -221,8 +238,9 @@ impl Pages {
             return None;
         }
         let page = match self.kv {
-            KvType::F32 => Page::F32(zeroed(self.page_values, 0.0)?),
-            KvType::F16 => Page::F16(zeroed(self.page_values, 0)?),
+            KvType::F32 => Page::F32(zeroed(self.page_units, 0.0)?),
+            KvType::F16 => Page::F16(zeroed(self.page_units, 0)?),
+            KvType::Q8_0 => Page::Q8(zeroed(self.page_units, 0)?),
         };
         self.pages.push(page);
         Some(self.pages.len() - 1)
@@ -235,7 +253,7 @@ impl Pages {
         match (source, target) {
             (Page::F32(source), Page::F32(target)) => target.copy_from_slice(source),
             (Page::F16(source), Page::F16(target)) => target.copy_from_slice(source),
-            // All pages of a state are of its one type.
+            (Page::Q8(source), Page::Q8(target)) => target.copy_from_slice(source),
             _ => {}
         }
     }

@@ -26,6 +26,7 @@ fn state(layouts: &[StateLayout]) -> State {
         ctx_len: 100_000,
         slots: 2,
         tokens: 100_000,
+        threads: 1,
     };
     State::new(layouts, sizes)
 }
@@ -137,6 +138,7 @@ fn what_a_state_takes_is_bounded_by_what_it_keeps() {
         ctx_len: tokens,
         slots: 1,
         tokens,
+        threads: 1,
     };
     let of = |layout: StateLayout, tokens| bytes_needed(&[layout], sizes(tokens));
     assert_eq!(

@@ -7,6 +7,7 @@
 )]
 
 mod data;
+mod eight_bits;
 mod real;
 mod runner;
 mod synthetic;

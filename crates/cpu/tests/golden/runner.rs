@@ -8,7 +8,7 @@ use candor_backend::{
     Precision, Progress, Row, RowOutput, Rows, Session, SlotId, Step, Want,
 };
 use candor_cpu::{CpuBackend, CpuConfig, default_threads};
-use candor_modelfile::ModelFile;
+use candor_modelfile::{Assumed, ModelFile};
 
 /// The only slot.
 pub(crate) const SLOT: SlotId = SlotId(0);
@@ -22,7 +22,12 @@ impl Progress for Unwatched {
 }
 
 pub(crate) fn load(path: &Path) -> Box<dyn Loaded> {
-    let file = ModelFile::open(path).expect("the model opens");
+    load_as(path, &Assumed::default())
+}
+
+/// The same with facts that a person states.
+pub(crate) fn load_as(path: &Path, assumed: &Assumed) -> Box<dyn Loaded> {
+    let file = ModelFile::open_as(path, assumed).expect("the model opens");
     let graph = candor_arch::build(file.index()).expect("the architecture is known");
     let mut config = CpuConfig::new(default_threads());
     config.prepare = Precision::Exact;
@@ -32,12 +37,22 @@ pub(crate) fn load(path: &Path) -> Box<dyn Loaded> {
         .expect("the model loads")
 }
 
-/// The state that belongs to a precision, for one slot of `ctx_len` tokens.
+/// A session with the state that belongs to a precision, for one slot of `ctx_len` tokens.
 pub(crate) fn open(loaded: &dyn Loaded, precision: Precision, ctx_len: usize) -> Box<dyn Session> {
     let kv = match precision {
         Precision::Exact => KvType::F32,
         Precision::Fast => KvType::F16,
     };
+    open_with(loaded, precision, kv, ctx_len)
+}
+
+/// The same with any kind of keys and values.
+pub(crate) fn open_with(
+    loaded: &dyn Loaded,
+    precision: Precision,
+    kv: KvType,
+    ctx_len: usize,
+) -> Box<dyn Session> {
     let options = OpenOptions {
         ctx_len,
         slots_max: 1,
