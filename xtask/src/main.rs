@@ -21,6 +21,7 @@ mod shares;
 mod soak;
 mod test;
 mod ui;
+mod vocabularies;
 
 use std::borrow::Cow;
 use std::ffi::OsString;

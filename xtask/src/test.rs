@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::shares::Shares;
-use crate::{bindings, command, models, node, packages, project, ui};
+use crate::{bindings, command, models, node, packages, project, ui, vocabularies};
 
 /// A window of a laptop's size, in true colour.
 const SCREEN: &str = "-screen 0 1280x800x24";
@@ -57,6 +57,9 @@ fn setup(shares: &mut Shares) {
             if let Err(error) = model.ensure(&project::models()) {
                 missing.push(format!("what needs {}: {error:#}", model.name));
             }
+        }
+        if let Err(error) = vocabularies::ensure(&project::models()) {
+            missing.push(format!("what needs {}: {error:#}", vocabularies::NAME));
         }
         Ok(())
     });
