@@ -1,6 +1,6 @@
 //! From a file's index to its graph.
 
-use candor_modelfile::Index;
+use candor_modelfile::{Index, Purpose};
 
 use crate::error::ArchError;
 use crate::graph::{Graph, GraphBuilder};
@@ -25,8 +25,12 @@ pub fn for_name(name: &str) -> Option<&'static Architecture> {
 /// The graph of a file, from its index alone.
 ///
 /// # Errors
-/// [`ArchError`] if this version does not know the architecture or its numbers make no sense.
+/// [`ArchError`] if the file is no chat model, this version does not know the architecture or its
+/// numbers make no sense.
 pub fn build(index: &Index) -> Result<Graph, ArchError> {
+    if let Some(purpose) = Purpose::of(index) {
+        return Err(ArchError::NotChat { purpose });
+    }
     let name = index.architecture.as_str();
     let architecture = for_name(name).ok_or_else(|| ArchError::Unknown {
         name: name.to_owned(),

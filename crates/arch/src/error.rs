@@ -9,6 +9,12 @@ pub enum ArchError {
         /// As in the file.
         name: String,
     },
+    /// The file says that it is made for something else.
+    #[error("{purpose}")]
+    NotChat {
+        /// For what.
+        purpose: candor_modelfile::Purpose,
+    },
     /// The file speaks of something that this version does not compute.
     #[error("{key} is {found}, which is not supported by this version")]
     Unsupported {

@@ -4,10 +4,12 @@
 #![expect(clippy::print_stderr, reason = "a test says what it measured")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use candor_backend::Precision;
+use candor_modelfile::Assumed;
+use candor_testkit::golden::{apr_expected, apr_folder, write_apr};
 use serde::Deserialize;
+use serde_json::Value;
 
 #[path = "golden/runner.rs"]
 #[allow(dead_code, reason = "the golden models use the rest")]
@@ -18,6 +20,9 @@ mod runner;
 struct Expected {
     n_vocab: usize,
     logits_file: String,
+    /// What a person has to state of a file that is refused otherwise.
+    #[serde(default)]
+    if_told: serde_json::Map<String, Value>,
     cases: Vec<Case>,
 }
 
@@ -28,10 +33,6 @@ struct Case {
     tokens: Vec<u32>,
     n_pos: usize,
     offset: usize,
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/apr")
 }
 
 /// Root mean square and largest difference.
@@ -45,21 +46,40 @@ fn distance(found: &[f32], expected: &[f32]) -> (f32, f32) {
     )
 }
 
+/// The facts under our names. Whose order the rows are in is told by what else is in the file.
+fn told(facts: &serde_json::Map<String, Value>) -> Assumed {
+    let mut assumed = Assumed::default();
+    for (key, value) in facts {
+        let ours = match key.as_str() {
+            "architecture" => "general.architecture",
+            "rope_theta" => "rope.freq_base",
+            "num_heads" => "attention.head_count",
+            "num_kv_heads" => "attention.head_count_kv",
+            "head_dim" => "attention.key_length",
+            "num_experts_per_tok" => "expert_used_count",
+            "rope_style" => continue,
+            other => panic!("{other} is not known here"),
+        };
+        let value = value.as_str().map_or(value.to_string(), str::to_owned);
+        assumed.add(&format!("{ours}={value}")).expect("a fact");
+    }
+    assumed
+}
+
 /// `fast_rms` is what 8-bit activations may do: one and a half times what they do in ggml, on the
 /// GGUF file of the same storage types (`diff` in `logits/`); 0.01 where the weights are floats
-/// and so are the activations.
+/// and so are the activations; three times where experts are chosen.
 fn check(name: &str, fast_rms: f32) {
-    let text = fs::read_to_string(folder().join(format!("{name}.expected.json")));
-    let expected: Expected =
-        serde_json::from_str(&text.expect("the golden file is there")).expect("its form is known");
-    let numbers = fs::read(folder().join(&expected.logits_file)).expect("the logits are there");
+    let expected: Expected = serde_json::from_value(apr_expected(name)).expect("its form is known");
+    let numbers = fs::read(apr_folder().join(&expected.logits_file)).expect("the logits are there");
     let numbers: Vec<f32> = numbers
         .as_chunks::<4>()
         .0
         .iter()
         .map(|bytes| f32::from_le_bytes(*bytes))
         .collect();
-    let loaded = runner::load(&folder().join(format!("{name}.apr")));
+    let folder = tempfile::tempdir().expect("a folder");
+    let loaded = runner::load_as(&write_apr(name, folder.path()), &told(&expected.if_told));
     for case in &expected.cases {
         let want = &numbers[case.offset..][..case.n_pos * expected.n_vocab];
         for (precision, rms_max, largest_max) in [
@@ -98,8 +118,11 @@ files! {
     a08_f16_norms_and_biases: "a08-qwen2-q5_0-import-fp16", 0.01;
     a09_head_size_from_the_norm: "a09-qwen3-q5_k_m-import-q4k", 0.1;
     a10_shapes_turned_round: "a10-qwen2-q4_k_m-convert-q4k", 0.088;
+    a11_constants_of_a_converter_if_told_the_truth: "a11-llama-q4_1-convert-q4k", 0.095;
+    a12_head_counts_if_told: "a12-qwen2-q5_0-convert-q4k", 0.01;
     a13_gguf_rows_under_hugging_face_names: "a13-llama-f32-convert-none", 0.01;
     a14_codes_that_collide: "a14-qwen2-q5_0-preserve", 0.085;
+    a15_experts_of_a_token_if_told: "a15-qwen3moe-q4_k_m-preserve", 0.159;
     a17_hugging_face_rows: "a17-llama-f32-safetensors-import-none", 0.01;
     a18_hugging_face_rows_in_f16: "a18-llama-f16-safetensors-import-none", 0.01;
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use candor_backend::Precision;
-use candor_modelfile::ModelFile;
+use candor_modelfile::Assumed;
 use candor_testkit::TinyModel;
 use candor_testkit::apr::{Apr, Storage, Writer, rewritten, values_of};
-use candor_testkit::gguf::{Gguf, Tensor, Value};
+use candor_testkit::gguf::Gguf;
+use candor_testkit::golden;
 
 #[path = "golden/runner.rs"]
 #[allow(dead_code, reason = "the golden models use the rest")]
@@ -68,10 +69,18 @@ fn with_rewritten_values(model: &Gguf, storage: Storage) -> Gguf {
     let mut model = model.clone();
     for tensor in &mut model.tensors {
         let cols = *tensor.dims.last().expect("a shape") as usize;
-        let is_changed = tensor.dims.len() == 2 || storage == Storage::F16;
+        let is_changed = tensor.dims.len() > 1 || storage == Storage::F16;
         let values = values_of(tensor);
         let values = if is_changed {
-            rewritten(&values, cols, storage)
+            // Of stacked experts each was a tensor of its own.
+            let n = if tensor.dims.len() == 3 {
+                tensor.dims[0] as usize
+            } else {
+                1
+            };
+            let each = values.chunks_exact(values.len() / n);
+            each.flat_map(|values| rewritten(values, cols, storage))
+                .collect()
         } else {
             values
         };
@@ -84,6 +93,27 @@ fn with_rewritten_values(model: &Gguf, storage: Storage) -> Gguf {
     model
 }
 
+/// Every way to store matrices anew.
+const STORAGES: [Storage; 8] = [
+    Storage::F32,
+    Storage::F16,
+    Storage::Q8,
+    Storage::LegacyQ8,
+    Storage::Q4,
+    Storage::LegacyQ4,
+    Storage::PaddedQ4K,
+    Storage::FlatQ4K,
+];
+
+/// Within the limits of the exact path.
+fn check_close(found: &[f32], want: &[f32], what: &str) {
+    let differences = found.iter().zip(want).map(|(a, b)| (a - b).abs());
+    let squares: f32 = differences.clone().map(|d| d * d).sum();
+    let rms = (squares / found.len() as f32).sqrt();
+    let largest = differences.fold(0.0, f32::max);
+    assert!(rms < 1e-3 && largest < 1e-2, "{what}: {rms} {largest}");
+}
+
 #[test]
 fn apr_writers_that_store_anew_give_the_logits_of_the_values_that_they_wrote() {
     // Rows of 96 and 160 values: no whole blocks of Q4_K.
@@ -91,25 +121,13 @@ fn apr_writers_that_store_anew_give_the_logits_of_the_values_that_they_wrote() {
     let wide = TinyModel::qwen2().quant("F32").width(256, 512);
     for model in [narrow, wide] {
         let model = model.gguf();
-        for storage in [
-            Storage::F32,
-            Storage::F16,
-            Storage::Q8,
-            Storage::LegacyQ8,
-            Storage::Q4,
-            Storage::LegacyQ4,
-            Storage::PaddedQ4K,
-            Storage::FlatQ4K,
-        ] {
+        for storage in STORAGES {
             let want = with_rewritten_values(&model, storage).encode().bytes;
             let [want, _] = of_bytes("m.gguf", &want);
             let [found, _] = of_apr(&model, Writer::Rewrite(storage));
-            let differences = found.iter().zip(&want).map(|(a, b)| (a - b).abs());
-            let squares: f32 = differences.clone().map(|d| d * d).sum();
-            let rms = (squares / found.len() as f32).sqrt();
-            let largest = differences.fold(0.0, f32::max);
-            // The limits of the exact path.
-            assert!(rms < 1e-3 && largest < 1e-2, "{storage:?}: {rms} {largest}");
+            check_close(&found, &want, &format!("{storage:?}"));
+            let [converted, _] = of_apr(&model, Writer::Convert(storage));
+            assert!(converted == found, "{storage:?} under the other command");
             if storage != Storage::FlatQ4K {
                 let [from_hf, _] = of_apr(&model, Writer::RewriteHf(storage));
                 assert!(from_hf == found, "{storage:?} in Hugging Face's order");
@@ -118,40 +136,67 @@ fn apr_writers_that_store_anew_give_the_logits_of_the_values_that_they_wrote() {
     }
 }
 
-/// A golden GGUF file, read into the form that the writers take; without its vocabulary.
-fn golden(name: &str) -> Gguf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
-    let file = ModelFile::open(&folder.join(name)).expect("the golden file is there");
-    let value = |value: &candor_modelfile::Value| match value {
-        candor_modelfile::Value::Integer(n) => u32::try_from(*n).ok().map(Value::U32),
-        candor_modelfile::Value::Float(n) => Some(Value::F32(*n as f32)),
-        candor_modelfile::Value::Text(text) => Some(Value::Text(text.clone())),
-        _ => None,
-    };
-    let entries = file.index().metadata.iter();
-    let entries = entries.filter_map(|(key, found)| Some((key.to_owned(), value(found)?)));
-    let tensors = file.index().tensors.iter().map(|tensor| Tensor {
-        name: tensor.name.clone(),
-        dims: tensor.dims.iter().map(|dim| *dim as u64).collect(),
-        type_id: tensor.quant.id,
-        bytes: file.bytes(tensor).to_vec(),
-    });
-    Gguf {
-        metadata: entries.collect(),
-        tensors: tensors.collect(),
-        ..Gguf::default()
-    }
-}
-
 #[test]
 fn apr_files_of_experts_give_bit_equal_logits_if_they_say_how_many_are_used() {
-    let model = golden("s14-qwen3moe-q4_k_m.gguf");
+    let model = golden::gguf("s14-qwen3moe-q4_k_m");
     let want = of_bytes("m.gguf", &model.encode().bytes);
     // One leaves the shapes of stacked tensors as GGUF has them, one turns them round.
     for writer in [Writer::Preserve, Writer::PassThrough] {
         let apr = Apr::of(&model, writer).entry("num_experts_per_tok", "2");
         assert!(of_bytes("m.apr", &apr.encode()) == want, "{writer:?}");
     }
+}
+
+#[test]
+fn experts_in_tensors_of_their_own_give_the_logits_of_the_stack() {
+    let model = golden::gguf("s14-qwen3moe-q4_k_m");
+    let want = of_bytes("m.gguf", &model.encode().bytes);
+    // It does not say how many experts a token uses.
+    let apr = Apr::of(&model, Writer::Streaming).entry("num_experts_per_tok", "2");
+    assert!(of_bytes("m.apr", &apr.encode()) == want);
+    for storage in STORAGES {
+        let want = with_rewritten_values(&model, storage).encode().bytes;
+        let [want, _] = of_bytes("m.gguf", &want);
+        let [found, _] = of_apr(&model, Writer::RewriteHf(storage));
+        check_close(&found, &want, &format!("{storage:?}"));
+    }
+}
+
+#[test]
+fn constants_of_a_converter_give_the_right_logits_if_a_person_states_the_truth() {
+    let model = TinyModel::llama().quant("F32").width(256, 512).heads(2, 1);
+    let mut model = model.gguf();
+    let text = Apr::of(&model, Writer::Stamped).encode();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("m.apr");
+    std::fs::write(&path, text).expect("the file is written");
+    let mut assumed = Assumed::default();
+    for fact in [
+        "general.architecture=llama",
+        "attention.head_count=2",
+        "rope.freq_base=10000",
+    ] {
+        assumed.add(fact).expect("a fact");
+    }
+    for fact in [
+        "attention.head_count_kv=1",
+        "attention.layer_norm_rms_epsilon=0.00001",
+    ] {
+        assumed.add(fact).expect("a fact");
+    }
+    let loaded = runner::load_as(&path, &assumed);
+    let mut session = runner::open(&*loaded, Precision::Exact, TOKENS.len());
+    let found = runner::logits(&mut *session, &TOKENS, 0, 512).concat();
+    let embeddings = model
+        .tensors
+        .iter()
+        .position(|t| t.name == "token_embd.weight");
+    let embeddings = embeddings.map(|at| (at, model.tensors[at].clone()));
+    model = with_rewritten_values(&model, Storage::PaddedQ4K);
+    let (at, embeddings) = embeddings.expect("a model has embeddings");
+    model.tensors[at] = embeddings;
+    let [want, _] = of_bytes("m.gguf", &model.encode().bytes);
+    check_close(&found, &want, "stamped");
 }
 
 #[test]

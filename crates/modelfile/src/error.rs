@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::apr::JsonError;
+use crate::assumed::AssumedError;
 use crate::metadata::MetadataError;
 use crate::shown::{Shown, size, sizes};
 use crate::sniff::LooksLike;
@@ -106,6 +107,9 @@ pub enum Refusal {
     /// The system failed to read it.
     #[error("the file could not be read: {0}")]
     Io(#[source] io::Error),
+    /// A fact that a person stated is none of this file.
+    #[error(transparent)]
+    Assumed(#[from] AssumedError),
     /// Its content is not what it has to be.
     #[error(transparent)]
     Parse(#[from] ParseError),
@@ -123,7 +127,7 @@ impl Refusal {
             Self::PartsDiffer { .. } => Some("download all parts of one model into one folder"),
             Self::PartName { .. } => Some("give the parts their original names again"),
             Self::Piece { .. } => Some("join the pieces, then open the joined file"),
-            Self::NotAFile | Self::Io(_) => None,
+            Self::NotAFile | Self::Io(_) | Self::Assumed(_) => None,
         }
     }
 
@@ -233,9 +237,12 @@ pub enum AprError {
          knowing them, and nothing in the file tells the true ones"
     )]
     Stamped,
-    /// Experts that are not stacked.
-    #[error("its experts are in tensors of their own, which is not read")]
-    LooseExperts,
+    /// Experts in tensors of their own, of which some are missing or unlike the others.
+    #[error("the experts of `{}` are not all there, or not all alike", Shown(.tensor))]
+    LooseExperts {
+        /// The stack that they would be.
+        tensor: String,
+    },
     /// Rows of Q or K that would have to be reordered and cannot be.
     #[error("the rows of the tensor `{}` are in an order that is not read", Shown(.tensor))]
     Halves {
@@ -351,7 +358,7 @@ pub enum ParseError {
     },
     /// A storage type that this version cannot compute with.
     #[error(
-        "the tensor `{}` is stored as {}, which this version does not read",
+        "the tensor `{}` is stored as {}, which is not supported by this version",
         Shown(.tensor), type_name(*.name, *.id)
     )]
     UnsupportedType {

@@ -63,6 +63,15 @@ pub enum Note {
     NoSplitRule,
     /// The scores of a SentencePiece vocabulary are not in the file.
     NoScores,
+    /// A converter made numbers up, and a person stated some of the true ones.
+    Stamped,
+    /// A fact that a person stated.
+    Told {
+        /// Its canonical key.
+        key: &'static str,
+        /// What was stated.
+        value: String,
+    },
     /// There is no vocabulary, neither in the file nor beside it.
     NoTokenizer,
     /// The vocabulary beside the file is damaged, or its chain of steps is not one that is read.
@@ -97,16 +106,18 @@ impl fmt::Display for Note {
             Self::NoScores => f.write_str(
                 "the scores of the vocabulary are not in the file; the order of its tokens is used",
             ),
+            Self::Stamped => f.write_str(
+                "the converter that made this file wrote numbers into it without knowing them; \
+                 those that you did not state may be wrong",
+            ),
+            Self::Told { key, value } => write!(f, "{key} is {value}, told by you"),
             Self::NoTokenizer => f.write_str("there is no vocabulary, so text cannot be read"),
             Self::SidecarUnusable => {
                 f.write_str("the tokenizer.json beside the file is not of a kind that is read")
             }
             Self::SidecarKind { found } => {
                 let found = Shown(found);
-                write!(
-                    f,
-                    "the tokenizer.json beside the file holds a {found} vocabulary, which is not read"
-                )
+                write!(f, "the tokenizer.json beside the file holds a {found} vocabulary, which is not read")
             }
         }
     }

@@ -14,6 +14,7 @@
 #![deny(unsafe_code)] // The one exception is `map.rs`.
 
 pub mod apr;
+mod assumed;
 mod error;
 pub mod gguf;
 mod index;
@@ -21,6 +22,7 @@ pub mod limits;
 mod map;
 mod metadata;
 mod pieces;
+mod purpose;
 mod segments;
 mod shown;
 mod sniff;
@@ -29,11 +31,14 @@ mod unpack;
 
 use std::path::{Path, PathBuf};
 
+pub use assumed::{Assumed, AssumedError};
 pub use error::{AprError, Needed, OpenError, ParseError, Refusal};
 pub use index::{Format, Index, Layout, Note, TensorInfo};
 pub use metadata::{Metadata, MetadataError, Value, ValueKind};
+pub use purpose::Purpose;
 pub use sniff::LooksLike;
 pub use tokenizer_spec::{CHARACTER_MERGES, TokenType, TokenizerSpec};
+pub use unpack::LayOutError;
 
 use map::Map;
 use segments::Segments;
@@ -60,6 +65,14 @@ impl ModelFile {
     /// A file cannot be read, is not a model file, is incomplete or damaged, or is of a kind
     /// that this version does not read; the message says which.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_as(path, &Assumed::default())
+    }
+
+    /// Opens a model of which a person states facts that go before what the file says.
+    ///
+    /// # Errors
+    /// As [`ModelFile::open`]; or the format does not take a fact.
+    pub fn open_as(path: &Path, assumed: &Assumed) -> Result<Self, OpenError> {
         let refuse = |reason: Refusal| OpenError {
             path: path.to_owned(),
             reason,
@@ -68,7 +81,7 @@ impl ModelFile {
         let format = format_of(map.bytes(), map.len());
         let opened = format
             .map_err(|e| refuse(e.into()))
-            .and_then(|f| (f.open)(path, map));
+            .and_then(|f| (f.open)(path, map, assumed));
         let (index, segments) = opened.map_err(|error| match pieces::refusal(path, &error) {
             Some(reason) => refuse(reason),
             None => error,
@@ -101,6 +114,20 @@ impl ModelFile {
         self.segments.bytes(&tensor.range)
     }
 
+    /// Lays out anew all tensors that need it, [`Index::unpacked_bytes`] in all; without this each
+    /// is laid out when its bytes are first asked for. After every piece `go_on` hears how many
+    /// bytes are ready, and stops it with `false`.
+    ///
+    /// # Errors
+    /// It was stopped, or the system gives no memory.
+    pub fn lay_out(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<(), LayOutError> {
+        let mut ready = 0;
+        self.segments.lay_out(&mut |bytes| {
+            ready += bytes;
+            go_on(ready)
+        })
+    }
+
     /// Tells the system that a tensor's pages in memory are not needed now; they
     /// are read from the file again when touched.
     pub fn release(&self, tensor: &TensorInfo) {
@@ -117,7 +144,7 @@ impl ModelFile {
 }
 
 /// Reads the description of a model, of which this file is open, and opens what else it needs.
-type OpenFn = fn(&Path, Map) -> Result<(Index, Segments), OpenError>;
+type OpenFn = fn(&Path, Map, &Assumed) -> Result<(Index, Segments), OpenError>;
 
 /// A model file format: how it begins and how it is opened.
 struct FormatEntry {

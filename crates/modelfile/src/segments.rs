@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use crate::error::{OpenError, Refusal};
 use crate::map::Map;
-use crate::unpack::Unpack;
+use crate::unpack::{LayOutError, Unpack};
 
 /// All bytes of a model.
 #[derive(Debug, Default)]
@@ -57,13 +57,39 @@ impl Segments {
             Segment::File(_, map) => &map.bytes()[range],
             Segment::Unpacked(unpack, made) => {
                 let made = made.get_or_init(|| {
-                    let bytes = unpack.run(self.bytes(&unpack.source));
-                    self.release(&unpack.source);
-                    bytes
+                    let made = self.lay_out_one(unpack, &mut |_| true);
+                    made.expect("whoever needs them all has asked for the memory before")
                 });
                 &made[range]
             }
         }
+    }
+
+    /// Lays out all tensors that have to be; `go_on` hears the bytes of every piece.
+    pub(crate) fn lay_out(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<(), LayOutError> {
+        for (_, segment) in &self.all {
+            if let Segment::Unpacked(unpack, made) = segment
+                && made.get().is_none()
+            {
+                let bytes = self.lay_out_one(unpack, go_on)?;
+                // Another thread may have been faster, with the same bytes.
+                let _ = made.set(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn lay_out_one(
+        &self,
+        unpack: &Unpack,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Vec<u8>, LayOutError> {
+        let bytes = unpack.run(&|source| self.bytes(source), go_on)?;
+        unpack
+            .sources
+            .iter()
+            .for_each(|source| self.release(source));
+        Ok(bytes)
     }
 
     /// Lets go of the pages of a place in memory, if they can be read again.

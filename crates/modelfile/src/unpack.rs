@@ -6,12 +6,34 @@ use std::ops::Range;
 use candor_quant::types::q4_0::Q4_0;
 use candor_quant::types::{f32, q4_0, q4_k};
 use candor_quant::{Block, Half, QuantType};
+use thiserror::Error;
+
+/// Bytes of a file that are laid out between two questions whether to go on: some milliseconds.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Bytes by which the last block of a part may be longer than its values.
+const ROUNDED_UP: usize = q4_k::TYPE.block_elems * 4;
+
+/// Why tensors were not laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LayOutError {
+    /// The caller said so.
+    #[error("stopped")]
+    Stopped,
+    /// The system gives no memory for them.
+    #[error("there is no memory for tensors that take {bytes_needed} bytes when laid out anew")]
+    NoMemory {
+        /// What one of them takes.
+        bytes_needed: u64,
+    },
+}
 
 /// How a tensor is laid out in memory when it is first used.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpack {
-    /// Its bytes in the file.
-    pub(crate) source: Range<u64>,
+    /// Its bytes in the file: in one place, or in one for each expert.
+    pub(crate) sources: Vec<Range<u64>>,
+    /// Of one place.
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) how: How,
@@ -55,8 +77,12 @@ fn of(id: u32) -> &'static QuantType {
 impl Unpack {
     /// Bytes of the result; `None` if they are too many to count.
     pub(crate) fn size(&self) -> Option<u64> {
+        (self.part_size()? as u64).checked_mul(self.sources.len() as u64)
+    }
+
+    fn part_size(&self) -> Option<usize> {
         let elems = self.rows.checked_mul(self.cols)?;
-        self.how.quant().bytes_for(elems).map(|bytes| bytes as u64)
+        self.how.quant().bytes_for(elems)
     }
 
     /// Whether there are two halves of whole rows for each head; always, if there are no heads.
@@ -69,54 +95,93 @@ impl Unpack {
             && self.cols.is_multiple_of(self.how.quant().block_elems)
     }
 
-    /// The result.
-    pub(crate) fn run(&self, source: &[u8]) -> Vec<u8> {
-        let values = self.lay_out(source);
-        match self.interleaved_heads {
-            Some(heads) => self.interleave_halves(&values, heads),
-            None => values,
+    /// The result. After every piece `go_on` hears its bytes and may say no.
+    ///
+    /// # Errors
+    /// It said no, or there is no memory.
+    pub(crate) fn run<'a>(
+        &self,
+        bytes: &dyn Fn(&Range<u64>) -> &'a [u8],
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Vec<u8>, LayOutError> {
+        let bytes_needed = self.size().unwrap_or(u64::MAX);
+        let mut all = Vec::new();
+        usize::try_from(bytes_needed)
+            .ok()
+            .and_then(|size| all.try_reserve_exact(size.checked_add(ROUNDED_UP)?).ok())
+            .ok_or(LayOutError::NoMemory { bytes_needed })?;
+        for source in &self.sources {
+            let start = all.len();
+            self.lay_out(bytes(source), &mut all, go_on)?;
+            if let Some(heads) = self.interleaved_heads {
+                let ordered = self.interleave_halves(&all[start..], heads);
+                all[start..].copy_from_slice(&ordered);
+            }
         }
+        Ok(all)
     }
 
-    fn lay_out(&self, source: &[u8]) -> Vec<u8> {
-        let n_values = self.rows * self.cols;
-        match self.how {
-            How::PaddedQ4K => self.padded_rows(source),
-            How::FlatQ4K => {
-                let mut values = vec![0.0; n_values.next_multiple_of(q4_k::TYPE.block_elems)];
-                (q4_k::TYPE.dequantize)(source, &mut values);
-                bytes_of(&values[..n_values])
+    /// Adds what lies in one place.
+    fn lay_out(
+        &self,
+        source: &[u8],
+        all: &mut Vec<u8>,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<(), LayOutError> {
+        let start = all.len();
+        // One scale stands in front of all values.
+        let scale_bytes = if self.how == How::AprQ8 { 4 } else { 0 };
+        let (scale, source) = source.split_at(scale_bytes);
+        let unit = match self.how {
+            How::PaddedQ4K => source.len() / self.rows,
+            How::FlatQ4K => q4_k::TYPE.block_bytes,
+            How::AprQ4Rows | How::AprQ4Flat => APR_Q4_BYTES,
+            How::AprQ8 | How::Keep(_) => 1,
+        };
+        for piece in source.chunks(unit * (PIECE_BYTES / unit).max(1)) {
+            let before = all.len();
+            self.add(scale, piece, all);
+            if !go_on((all.len() - before) as u64) {
+                return Err(LayOutError::Stopped);
             }
-            How::AprQ4Rows => source
-                .chunks_exact(APR_Q4_BYTES)
-                .flat_map(q4_0_of)
-                .collect(),
+        }
+        // The last block may hold more than there are values.
+        all.truncate(start + self.part_size().unwrap_or(usize::MAX - start));
+        Ok(())
+    }
+
+    /// Adds a piece of whole blocks.
+    fn add(&self, scale: &[u8], piece: &[u8], all: &mut Vec<u8>) {
+        match self.how {
+            How::PaddedQ4K => self.add_padded_rows(piece, all),
+            How::FlatQ4K => {
+                let blocks = piece.len() / q4_k::TYPE.block_bytes;
+                let mut values = vec![0.0; blocks * q4_k::TYPE.block_elems];
+                (q4_k::TYPE.dequantize)(piece, &mut values);
+                add_values(all, values);
+            }
+            How::AprQ4Rows => {
+                all.extend(piece.chunks_exact(APR_Q4_BYTES).flat_map(q4_0_of));
+            }
             How::AprQ4Flat => {
-                let values = source.chunks_exact(APR_Q4_BYTES).flat_map(apr_q4_values);
-                bytes_of(&values.take(n_values).collect::<Vec<_>>())
+                let blocks = piece.chunks_exact(APR_Q4_BYTES);
+                add_values(all, blocks.flat_map(apr_q4_values));
             }
             How::AprQ8 => {
-                let (scale, codes) = source.split_at(4);
                 let scale = f32::from_le_bytes([scale[0], scale[1], scale[2], scale[3]]);
-                let values = codes.iter().map(|code| f32::from(*code as i8) * scale);
-                bytes_of(&values.collect::<Vec<_>>())
+                add_values(all, piece.iter().map(|code| f32::from(*code as i8) * scale));
             }
-            How::Keep(_) => source.to_vec(),
+            How::Keep(_) => all.extend_from_slice(piece),
         }
     }
 
-    fn padded_rows(&self, source: &[u8]) -> Vec<u8> {
+    fn add_padded_rows(&self, piece: &[u8], all: &mut Vec<u8>) {
         let mut row = vec![0.0; self.cols.next_multiple_of(q4_k::TYPE.block_elems)];
-        let mut all = Vec::with_capacity(self.rows * self.cols * 4);
-        for bytes in source.chunks_exact(source.len() / self.rows) {
+        let row_bytes = row.len() / q4_k::TYPE.block_elems * q4_k::TYPE.block_bytes;
+        for bytes in piece.chunks_exact(row_bytes) {
             (q4_k::TYPE.dequantize)(bytes, &mut row);
-            all.extend(
-                row[..self.cols]
-                    .iter()
-                    .flat_map(|value| value.to_le_bytes()),
-            );
+            add_values(all, row[..self.cols].iter().copied());
         }
-        all
     }
 
     fn interleave_halves(&self, source: &[u8], heads: usize) -> Vec<u8> {
@@ -163,9 +228,6 @@ fn apr_q4_values(block: &[u8]) -> [f32; APR_Q4_ELEMS] {
     values
 }
 
-fn bytes_of(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+fn add_values(all: &mut Vec<u8>, values: impl IntoIterator<Item = f32>) {
+    all.extend(values.into_iter().flat_map(f32::to_le_bytes));
 }

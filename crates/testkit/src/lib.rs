@@ -5,9 +5,10 @@
 //! they are spoiled in the wild, and [`apr`] writes them as APR files.
 //!
 //! This crate is for tests only: nothing that ships depends on it, and it does not
-//! use the model file reader, so that the two can disagree. The `scripted` backend
-//! stands behind a feature of that name, so that the crates below the backend contract
-//! can use the files without building it.
+//! use the model file reader, so that the two can disagree. Two parts stand behind features
+//! of their names, so that the crates below can use the files without building more: the
+//! `scripted` backend, and `golden`, which puts the golden APR files together and holds them
+//! against their hashes.
 //!
 //! Start with [`TinyModel`].
 #![forbid(unsafe_code)]
@@ -15,14 +16,18 @@
 pub mod apr;
 pub mod damage;
 pub mod gguf;
+#[cfg(feature = "golden")]
+pub mod golden;
 mod model;
 pub mod mutate;
 mod random;
 #[cfg(feature = "scripted")]
 pub mod scripted;
+pub mod unfit;
 mod vocabulary;
 
 pub use damage::Damage;
 pub use model::{CHAT_TEMPLATE, TinyModel};
 pub use random::Random;
+pub use unfit::Unfit;
 pub use vocabulary::{END_OF_TEXT, TURN_END, TURN_START};

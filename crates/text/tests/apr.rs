@@ -5,17 +5,19 @@
     reason = "a test that cannot read its files has to stop"
 )]
 
-use std::path::Path;
-
 use candor_modelfile::ModelFile;
+use candor_testkit::golden::{apr_expected, write_apr};
 use candor_text::{Ends, Prompt, Tokenizer};
+
+fn open(name: &str) -> ModelFile {
+    let folder = tempfile::tempdir().unwrap();
+    ModelFile::open(&write_apr(name, folder.path())).unwrap()
+}
 
 /// Encodes the prompts of a file and compares with the ids of its source.
 fn check(name: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/apr");
-    let expected = std::fs::read_to_string(folder.join(format!("{name}.expected.json"))).unwrap();
-    let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
-    let file = ModelFile::open(&folder.join(format!("{name}.apr"))).unwrap();
+    let expected = apr_expected(name);
+    let file = open(name);
     let spec = file.index().tokenizer.as_ref().unwrap();
     let tokenizer = Tokenizer::from_spec(spec).unwrap();
     for case in expected["cases"].as_array().unwrap() {
@@ -48,8 +50,7 @@ fn vocabularies_inside_and_beside_the_file_give_the_ids_of_the_source() {
 
 #[test]
 fn a_vocabulary_whose_split_rule_is_not_named_is_refused_in_words() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/apr");
-    let file = ModelFile::open(&folder.join("a13-llama-f32-convert-none.apr")).unwrap();
+    let file = open("a13-llama-f32-convert-none");
     let error = Tokenizer::from_spec(file.index().tokenizer.as_ref().unwrap()).unwrap_err();
     assert!(
         error.to_string().contains("not named in this file"),

@@ -201,6 +201,7 @@ fn graph(index: &Index, problems: &mut Vec<Finding>) -> Option<Graph> {
         Ok(graph) => graph,
         Err(error) => {
             let code = match error {
+                ArchError::NotChat { .. } => "not_a_chat_model",
                 ArchError::Unknown { .. } | ArchError::Unsupported { .. } => {
                     "unsupported_architecture"
                 }

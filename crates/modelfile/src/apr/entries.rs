@@ -19,16 +19,28 @@ const ENTRY_BYTES_MIN: u64 = 20;
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) code: u8,
-    /// At least one, none zero, with a product that can be counted.
+    /// At least one, none zero, with a product that can be counted; of one part.
     pub(super) dims: Vec<usize>,
-    /// From the start of the file.
-    pub(super) start: u64,
+    /// From the start of the file: one, or one for each expert of a stack.
+    pub(super) starts: Vec<u64>,
+    /// Of one part.
     pub(super) size: u64,
 }
 
 impl Entry {
-    pub(super) fn elems(&self) -> usize {
+    /// Values of one part.
+    pub(super) fn part_elems(&self) -> usize {
         self.dims.iter().product()
+    }
+
+    /// Values of all parts. Each has a byte in the file, so they can be counted.
+    pub(super) fn elems(&self) -> usize {
+        self.part_elems().saturating_mul(self.starts.len())
+    }
+
+    /// Where the first part begins.
+    fn start(&self) -> u64 {
+        self.starts[0]
     }
 }
 
@@ -100,7 +112,7 @@ fn read_entry(rest: &mut &[u8], data_at: u64) -> Result<Entry, ParseError> {
         name,
         code,
         dims: dims.into_iter().map(|dim| dim as usize).collect(),
-        start: data_at.saturating_add(offset),
+        starts: vec![data_at.saturating_add(offset)],
         size,
     })
 }
@@ -109,18 +121,18 @@ fn read_entry(rest: &mut &[u8], data_at: u64) -> Result<Entry, ParseError> {
 /// a gap, the place is what is wrong.
 fn check_places(entries: &[Entry], file_len: u64) -> Result<(), ParseError> {
     let mut sorted: Vec<&Entry> = entries.iter().filter(|entry| entry.size > 0).collect();
-    sorted.sort_by_key(|entry| entry.start);
+    sorted.sort_by_key(|entry| entry.start());
     let mut last: Option<(&Entry, u64)> = None;
     let mut has_gap = false;
     for entry in sorted {
-        let end = entry.start.checked_add(entry.size);
+        let end = entry.start().checked_add(entry.size);
         let end = end.filter(|end| *end < u64::MAX - ALIGNMENT);
         if let Some((before, before_end)) = last {
-            if before_end > entry.start {
+            if before_end > entry.start() {
                 let (first, second) = (before.name.clone(), entry.name.clone());
                 return Err(ParseError::Overlap { first, second });
             }
-            has_gap |= entry.start - before_end >= ALIGNMENT;
+            has_gap |= entry.start() - before_end >= ALIGNMENT;
         }
         match end {
             Some(end) if end <= file_len || !has_gap => last = Some((entry, end)),

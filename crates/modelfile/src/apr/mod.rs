@@ -6,6 +6,7 @@
 
 mod checksum;
 mod entries;
+mod experts;
 mod header;
 mod json;
 mod model;
@@ -17,6 +18,7 @@ mod tokenizer;
 
 use std::path::Path;
 
+use crate::assumed::Assumed;
 use crate::error::{OpenError, ParseError};
 use crate::index::{Format, Index};
 use crate::map::Map;
@@ -24,6 +26,8 @@ use crate::segments::Segments;
 use crate::unpack::Unpack;
 
 pub use json::JsonError;
+pub use model::FAMILIES;
+pub use storage::{TYPES, UNPACKED};
 
 /// How a file begins; the byte behind it tells old versions.
 pub const MAGIC: &[u8] = b"APR";
@@ -41,15 +45,25 @@ pub(crate) const HEADER_BYTES: u64 = 64;
 /// The file is cut short, damaged, beyond a limit, not of a kind that is read, or says too
 /// little or too much that is false to be computed with.
 pub fn parse(bytes: &[u8], file_len: u64) -> Result<Index, ParseError> {
-    read(bytes, file_len).map(|(index, _)| index)
+    read(bytes, file_len, &Assumed::default()).map(|(index, _)| index)
 }
 
-fn read(bytes: &[u8], file_len: u64) -> Result<(Index, Vec<Unpack>), ParseError> {
+fn read(
+    bytes: &[u8],
+    file_len: u64,
+    assumed: &Assumed,
+) -> Result<(Index, Vec<Unpack>), ParseError> {
     let header = header::Header::read(bytes, file_len)?;
     let mut metadata = json::read(header.metadata(bytes, file_len)?)?;
     header.refuse_compressed()?;
     let entries = entries::read(&header, bytes, file_len)?;
-    let mut model = model::Model::new(&metadata, entries)?;
+    assumed.over_apr(&mut metadata);
+    let trust = match assumed.is_empty() {
+        true => model::Trust::Nobody,
+        false => model::Trust::Person,
+    };
+    let mut model = model::Model::new(&metadata, entries, trust)?;
+    model.notes.extend(assumed.notes());
     let tokenizer = tokenizer::read(&mut metadata, &mut model)?;
     let chat_template = tokenizer::chat_template(&metadata)?;
     let unpacks = model.place(file_len)?;
@@ -65,12 +79,16 @@ fn read(bytes: &[u8], file_len: u64) -> Result<(Index, Vec<Unpack>), ParseError>
 }
 
 /// Opens a model, with the tokenizer beside it if it has none inside.
-pub(crate) fn open(path: &Path, map: Map) -> Result<(Index, Segments), OpenError> {
+pub(crate) fn open(
+    path: &Path,
+    map: Map,
+    assumed: &Assumed,
+) -> Result<(Index, Segments), OpenError> {
     let refuse = |e: ParseError| OpenError {
         path: path.to_owned(),
         reason: e.into(),
     };
-    let (mut index, unpacks) = read(map.bytes(), map.len()).map_err(refuse)?;
+    let (mut index, unpacks) = read(map.bytes(), map.len(), assumed).map_err(refuse)?;
     sidecar::complete(&mut index, path);
     let mut segments = Segments::default();
     segments.push_file(path.to_owned(), map);

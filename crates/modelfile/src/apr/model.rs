@@ -11,6 +11,7 @@ use crate::metadata::{Metadata, MetadataError};
 use crate::unpack::{How, Unpack};
 
 use super::entries::Entry;
+use super::experts;
 use super::names;
 use super::numbers::Numbers;
 use super::storage::{self, Storage};
@@ -30,7 +31,15 @@ pub(super) type ByName<'a> = HashMap<&'a str, &'a Entry>;
 
 /// The families whose numbers these files state. Of others they leave out what changes every
 /// result: windows, the rotated part of a head, the parameters of recurrent layers.
-const FAMILIES: &[&str] = &["llama", "qwen2", "qwen3", "qwen3moe"];
+pub const FAMILIES: &[&str] = &["llama", "qwen2", "qwen3", "qwen3moe"];
+
+/// Who answers for numbers that a converter made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    Nobody,
+    /// A person stated some facts of the file.
+    Person,
+}
 
 /// The description that `apr convert --quantize q4k` writes into each file, together with head
 /// counts, frequency base and family that it made up.
@@ -38,19 +47,24 @@ const STAMPED: &str = "Q4K quantized from SafeTensors";
 
 impl Model {
     /// Of the metadata as it is in the file, and the tensor index.
-    pub(super) fn new(raw: &Metadata, mut entries: Vec<Entry>) -> Result<Self, ParseError> {
+    pub(super) fn new(
+        raw: &Metadata,
+        mut entries: Vec<Entry>,
+        trust: Trust,
+    ) -> Result<Self, ParseError> {
         let has_gguf_names = entries.iter().any(|entry| names::is_gguf(&entry.name));
         for entry in &mut entries {
             entry.name = names::canonical(&entry.name);
         }
+        let entries = experts::stack(entries)?;
         let mut notes = Vec::new();
         let by_name: ByName<'_> = entries.iter().map(|e| (e.name.as_str(), e)).collect();
-        if by_name.keys().any(|name| name.contains(".mlp.experts.")) {
-            return Err(AprError::LooseExperts.into());
-        }
         let architecture = architecture(raw, &by_name, &mut notes)?;
         if raw.find_str("description")? == Some(STAMPED) {
-            return Err(AprError::Stamped.into());
+            match trust {
+                Trust::Nobody => return Err(AprError::Stamped.into()),
+                Trust::Person => notes.push(Note::Stamped),
+            }
         }
         let numbers = Numbers::read(raw, &by_name, &architecture)?;
         let from_gguf = has_gguf_names || came_from_gguf(raw)?;
@@ -94,27 +108,32 @@ impl Model {
         numbers: &Numbers,
         halves: Option<usize>,
     ) -> Result<(), ParseError> {
-        let dims = true_dims(name, &entry.dims, numbers);
+        let mut dims = true_dims(name, &entry.dims, numbers);
         let cols = dims.last().copied().unwrap_or(1);
-        let rows = entry.elems() / cols;
-        let range = entry.start..entry.start.saturating_add(entry.size);
+        let rows = entry.part_elems() / cols;
         let how = match storage::of(entry, cols)? {
             // A tied output matrix; any other tensor would be missed by the graph.
             Storage::Nothing => return Ok(()),
             Storage::Rows(quant) => How::Keep(quant),
             Storage::Unpack(how) => how,
         };
+        let place = |start: &u64| *start..start.saturating_add(entry.size);
+        let sources: Vec<_> = entry.starts.iter().map(place).collect();
+        let range = sources[0].clone();
         let quant = how.quant();
-        if halves.is_some() || !matches!(how, How::Keep(_)) {
+        let is_stacked = sources.len() > 1;
+        if is_stacked || halves.is_some() || !matches!(how, How::Keep(_)) {
             // A bias has one value for each row of its matrix.
             let (rows, cols) = if dims.len() == 1 {
                 (cols, 1)
             } else {
                 (rows, cols)
             };
-            let source = range.clone();
+            if is_stacked {
+                dims.insert(0, sources.len());
+            }
             let unpack = Unpack {
-                source,
+                sources,
                 rows,
                 cols,
                 how,
@@ -181,6 +200,7 @@ fn architecture(
     let name = match stated {
         "mistral" => "llama",
         "qwen" | "qwen2.5" => "qwen2",
+        "qwen3_moe" => "qwen3moe",
         other => other,
     };
     if !FAMILIES.contains(&name) {
@@ -188,6 +208,14 @@ fn architecture(
             name: stated.to_owned(),
         }
         .into());
+    }
+    // The importer knows a family by its Q norms, and takes one with experts for a dense one.
+    if name == "qwen3" && by_name.contains_key("blk.0.ffn_gate_inp.weight") {
+        notes.push(Note::Family {
+            stated: stated.to_owned(),
+            read_as: "qwen3moe",
+        });
+        return Ok("qwen3moe".to_owned());
     }
     if name == "qwen2" && !by_name.contains_key("blk.0.attn_q.bias") {
         if !by_name.contains_key("blk.0.attn_q_norm.weight") {
@@ -214,7 +242,9 @@ fn came_from_gguf(raw: &Metadata) -> Result<bool, MetadataError> {
 /// none turns the bytes.
 fn true_dims(name: &str, dims: &[usize], numbers: &Numbers) -> Vec<usize> {
     let width = numbers.width;
-    let is_reduction = name.contains("attn_output.") || name.contains("ffn_down.");
+    let is_reduction = ["attn_output.", "ffn_down.", "ffn_down_exps."]
+        .iter()
+        .any(|part| name.contains(part));
     match dims {
         [a, b] => {
             let (wanted, other) = if is_reduction { (a, b) } else { (b, a) };

@@ -20,26 +20,39 @@ pub(super) enum Storage {
 }
 
 /// Names of ggml's types by the code that a tensor of them may have.
+pub const TYPES: &[(u8, &str)] = &[
+    (0, "F32"),
+    (1, "F16"),
+    (2, "Q4_0"),
+    (3, "Q4_1"),
+    (6, "Q5_0"),
+    (7, "Q5_1"),
+    (8, "Q8_0"),
+    (12, "Q4_K"),
+    (13, "Q5_K"),
+    (14, "Q6_K"),
+    (30, "BF16"),
+];
+
 fn ggml_type(code: u8) -> Option<&'static str> {
-    Some(match code {
-        0 => "F32",
-        1 => "F16",
-        2 => "Q4_0",
-        3 => "Q4_1",
-        6 => "Q5_0",
-        7 => "Q5_1",
-        8 => "Q8_0",
-        12 => "Q4_K",
-        13 => "Q5_K",
-        14 => "Q6_K",
-        30 => "BF16",
-        _ => return None,
-    })
+    let found = TYPES.iter().find(|(known, _)| *known == code);
+    found.map(|(_, name)| *name)
 }
 
-/// The storage of a tensor with rows of `cols` values.
+/// Forms of storage that only these files have, and what each becomes in memory.
+pub const UNPACKED: &[(&str, &str)] = &[
+    ("Q4_K, rows padded to a multiple of 256", "F32"),
+    ("Q4_K across the ends of rows", "F32"),
+    (
+        "APR Q4",
+        "Q4_0 of the same values; F32 where its blocks cross the ends of rows",
+    ),
+    ("APR Q8", "F32"),
+];
+
+/// The storage of a tensor, or of each of its parts, with rows of `cols` values.
 pub(super) fn of(entry: &Entry, cols: usize) -> Result<Storage, AprError> {
-    let (elems, size) = (entry.elems(), entry.size);
+    let (elems, size) = (entry.part_elems(), entry.size);
     let rows = elems / cols;
     let blocks = |n: usize, elems: usize, bytes: usize| n.div_ceil(elems) as u64 * bytes as u64;
     if size == 0 {

@@ -12,6 +12,7 @@ mod value;
 
 use std::path::Path;
 
+use crate::assumed::Assumed;
 use crate::error::{Needed, OpenError, ParseError};
 use crate::index::{Format, Index, TensorInfo};
 use crate::limits;
@@ -50,7 +51,20 @@ pub fn parse(bytes: &[u8], file_len: u64) -> Result<Index, ParseError> {
 }
 
 /// Opens a model, with its other parts if it is one of several.
-pub(crate) fn open(path: &Path, map: Map) -> Result<(Index, Segments), OpenError> {
+pub(crate) fn open(
+    path: &Path,
+    map: Map,
+    assumed: &Assumed,
+) -> Result<(Index, Segments), OpenError> {
+    let (mut index, segments) = open_all(path, map)?;
+    assumed.over_gguf(&mut index).map_err(|reason| OpenError {
+        path: path.to_owned(),
+        reason: reason.into(),
+    })?;
+    Ok((index, segments))
+}
+
+fn open_all(path: &Path, map: Map) -> Result<(Index, Segments), OpenError> {
     let refuse = |e: ParseError| OpenError {
         path: path.to_owned(),
         reason: e.into(),

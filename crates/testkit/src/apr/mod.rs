@@ -2,11 +2,12 @@
 //!
 //! Written apart from the reader, so that the two can disagree.
 
+mod hf;
 mod pack;
 
 use crate::gguf::{Gguf, Tensor, Value};
-use pack::pack;
 
+pub(crate) use pack::pack;
 pub use pack::{rewritten, values_of};
 
 /// A program, or a command of one, that writes APR files.
@@ -22,6 +23,9 @@ pub enum Writer {
     Preserve,
     /// Keeps bytes, under Hugging Face's names, and leaves shapes as GGUF has them.
     PassThrough,
+    /// The same command for what it does not keep: under Hugging Face's names too, with shapes
+    /// turned round and most of the vocabulary's description left out.
+    Convert(Storage),
     /// From Hugging Face's files: their names, their order of rows, no vocabulary; the data in
     /// the order in which it came.
     Streaming,
@@ -88,30 +92,36 @@ impl Apr {
         let has_gguf_names = match writer {
             Writer::RawImport | Writer::Rewrite(_) => is_llama,
             Writer::Preserve => true,
-            Writer::PassThrough | Writer::Streaming | Writer::RewriteHf(_) | Writer::Stamped => {
-                false
-            }
+            _ => false,
         };
         let is_hf = matches!(writer, Writer::Streaming | Writer::RewriteHf(_));
         let mut model = model.clone();
         if is_hf && is_llama {
             separate_halves(&mut model);
         }
+        if is_hf {
+            model.tensors = hf::loose_experts(model.tensors);
+        }
+        let has_made_head = hf::make_head(&mut model, writer);
         let model = &model;
         let mut tensors: Vec<AprTensor> = model.tensors.iter().map(|t| stored(t, writer)).collect();
         if !has_gguf_names {
             tensors
                 .iter_mut()
-                .for_each(|tensor| tensor.name = hugging_face_name(&tensor.name));
+                .for_each(|tensor| tensor.name = hf::name(&tensor.name));
         }
         if writer != Writer::Streaming {
             tensors.sort_by(|a, b| a.name.cmp(&b.name));
         }
         let keeps_flag = writer != Writer::Preserve;
+        let mut metadata = metadata(model, writer);
+        if has_made_head {
+            metadata.push(("tied_embeddings".to_owned(), "true".to_owned()));
+        }
         Self {
             start: *b"APR\0\x02\0",
             flags: if keeps_flag { 0x0400 } else { 0x0020 },
-            metadata: metadata(model, writer),
+            metadata,
             tensors,
             has_footer: writer != Writer::Preserve,
         }
@@ -188,7 +198,8 @@ fn stored(tensor: &Tensor, writer: Writer) -> AprTensor {
         dims.reverse();
     }
     let storage = match writer {
-        Writer::Rewrite(storage) | Writer::RewriteHf(storage) => storage,
+        Writer::Rewrite(storage) | Writer::RewriteHf(storage) | Writer::Convert(storage) => storage,
+        Writer::Stamped if tensor.name == "token_embd.weight" => Storage::F32,
         Writer::Stamped => Storage::PaddedQ4K,
         _ => {
             let code = u8::try_from(tensor.type_id).expect("a type that these files have");
@@ -230,51 +241,25 @@ fn separate_halves(model: &mut Gguf) {
             () if tensor.name.contains(".attn_k.") => kv_heads,
             () => continue,
         };
-        let row_bytes = tensor.bytes.len() / tensor.dims[0] as usize;
-        let head_bytes = tensor.bytes.len() / heads;
-        let separate = |head: &[u8]| {
-            let rows: Vec<&[u8]> = head.chunks_exact(row_bytes).collect();
-            let even = rows.iter().step_by(2);
-            even.chain(rows.iter().skip(1).step_by(2))
-                .copied()
-                .collect::<Vec<_>>()
-                .concat()
-        };
-        tensor.bytes = tensor
-            .bytes
-            .chunks_exact(head_bytes)
-            .flat_map(separate)
-            .collect();
+        tensor.bytes = separate_halves_of(&tensor.bytes, heads, tensor.dims[0] as usize);
     }
 }
 
-fn hugging_face_name(name: &str) -> String {
-    let parts = [
-        ("attn_q_norm", "self_attn.q_norm"),
-        ("attn_k_norm", "self_attn.k_norm"),
-        ("attn_norm", "input_layernorm"),
-        ("ffn_norm", "post_attention_layernorm"),
-        ("attn_q", "self_attn.q_proj"),
-        ("attn_k", "self_attn.k_proj"),
-        ("attn_v", "self_attn.v_proj"),
-        ("attn_output", "self_attn.o_proj"),
-        ("ffn_gate", "mlp.gate_proj"),
-        ("ffn_up", "mlp.up_proj"),
-        ("ffn_down", "mlp.down_proj"),
-    ];
-    match name.split('.').collect::<Vec<_>>()[..] {
-        ["token_embd", end] => format!("model.embed_tokens.{end}"),
-        ["output_norm", end] => format!("model.norm.{end}"),
-        ["output", end] => format!("lm_head.{end}"),
-        ["blk", layer, part, end] => {
-            let part = parts
-                .iter()
-                .find(|(ours, _)| *ours == part)
-                .map_or(part, |(_, theirs)| theirs);
-            format!("model.layers.{layer}.{part}.{end}")
-        }
-        _ => name.to_owned(),
-    }
+/// The rows of a matrix with so many heads, each head's even rows before its odd ones.
+pub(crate) fn separate_halves_of(bytes: &[u8], heads: usize, rows: usize) -> Vec<u8> {
+    let row_bytes = bytes.len() / rows;
+    let separate = |head: &[u8]| {
+        let rows: Vec<&[u8]> = head.chunks_exact(row_bytes).collect();
+        let even = rows.iter().step_by(2);
+        even.chain(rows.iter().skip(1).step_by(2))
+            .copied()
+            .collect::<Vec<_>>()
+            .concat()
+    };
+    bytes
+        .chunks_exact(bytes.len() / heads)
+        .flat_map(separate)
+        .collect()
 }
 
 fn find<'a>(model: &'a Gguf, key: &str) -> Option<&'a Value> {
@@ -343,12 +328,15 @@ fn metadata(model: &Gguf, writer: Writer) -> Vec<(String, String)> {
     ];
     let mut add = |key: &str, json: &str| entries.push((key.to_owned(), json.to_owned()));
     match writer {
-        Writer::RawImport | Writer::PassThrough => add("original_format", "\"gguf\""),
-        Writer::Stamped => {
-            add("architecture", "\"qwen2\"");
-            add("name", "\"Quantized Model\"");
-            add("description", "\"Q4K quantized from SafeTensors\"");
+        Writer::RawImport | Writer::PassThrough => {
+            add("original_format", "\"gguf\"");
+            add("tensor_shapes", "{\"output_norm.weight\":[1,2]}");
+            add("model.num_heads", &number("attention.head_count"));
+            add("model.rope_theta", &float("rope.freq_base"));
         }
+        Writer::Convert(_) => add("original_format", "\"gguf\""),
+        Writer::Stamped => stamps(model).for_each(|(key, json)| add(key, &json)),
+        Writer::RewriteHf(_) => hf::experts(model).for_each(|(key, json)| add(key, &json)),
         _ => {}
     }
     if matches!(writer, Writer::Streaming | Writer::RewriteHf(_)) {
@@ -356,6 +344,31 @@ fn metadata(model: &Gguf, writer: Writer) -> Vec<(String, String)> {
     }
     vocabulary(model, writer, &mut entries);
     entries
+}
+
+/// The constants of a writer that does not know the model; later entries count.
+fn stamps(model: &Gguf) -> impl Iterator<Item = (&'static str, String)> {
+    let rows = |name: &str| {
+        let found = model.tensors.iter().find(|tensor| tensor.name == name);
+        found.map_or(0, |tensor| tensor.dims[0])
+    };
+    let family = quoted(&text_of(model, "general.architecture"));
+    [
+        ("architecture", quoted("qwen2")),
+        ("name", quoted("Quantized Model")),
+        ("description", quoted("Q4K quantized from SafeTensors")),
+        ("original_format", quoted("safetensors")),
+        ("tokenizer.architecture", family),
+        ("num_heads", (rows("blk.0.attn_q.weight") / 64).to_string()),
+        (
+            "num_kv_heads",
+            (rows("blk.0.attn_k.weight") / 64).to_string(),
+        ),
+        ("rope_theta", "1000000.0".to_owned()),
+        ("rope_type", "2".to_owned()),
+        ("rms_norm_eps", "0.000001".to_owned()),
+    ]
+    .into_iter()
 }
 
 fn vocabulary(model: &Gguf, writer: Writer, entries: &mut Vec<(String, String)>) {
@@ -370,13 +383,14 @@ fn vocabulary(model: &Gguf, writer: Writer, entries: &mut Vec<(String, String)>)
     add("tokenizer.merges", ggml("merges"));
     add("tokenizer.bos_token_id", ggml("bos_token_id"));
     add("tokenizer.eos_token_id", ggml("eos_token_id"));
-    let model_key = if keeps_all || writer == Writer::Preserve {
+    let is_short = matches!(writer, Writer::Preserve | Writer::Convert(_));
+    let model_key = if keeps_all || is_short {
         "model"
     } else {
         "model_type"
     };
     add(&format!("tokenizer.{model_key}"), ggml("model"));
-    if writer != Writer::Preserve {
+    if !is_short {
         add("tokenizer.pre_type", ggml("pre"));
     }
     if keeps_all {
@@ -414,12 +428,12 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-fn pad(out: &mut Vec<u8>) {
+pub(crate) fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(64), 0);
 }
 
 /// CRC-32 of IEEE 802.3, by a table.
-fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
+pub(crate) fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
     let table: Vec<u32> = (0..256u32)
         .map(|byte| {
             (0..8).fold(byte, |crc, _| {

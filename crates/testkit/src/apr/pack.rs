@@ -53,7 +53,7 @@ pub fn rewritten(values: &[f32], cols: usize, storage: Storage) -> Vec<f32> {
 }
 
 /// Code and bytes.
-pub(super) fn pack(values: &[f32], cols: usize, storage: Storage) -> (u8, Vec<u8>) {
+pub(crate) fn pack(values: &[f32], cols: usize, storage: Storage) -> (u8, Vec<u8>) {
     let typed = |name: &str, values: &[f32]| {
         let quant = candor_quant::by_name(name).expect("a type");
         let mut bytes = vec![0; quant.bytes_for(values.len()).expect("whole blocks")];
@@ -78,11 +78,11 @@ pub(super) fn pack(values: &[f32], cols: usize, storage: Storage) -> (u8, Vec<u8
             (if storage == Storage::Q8 { 129 } else { 9 }, bytes)
         }
         Storage::Q4 | Storage::LegacyQ4 => {
+            // As the tool does it: the step before it is rounded to half precision divides.
             let block = |values: &[f32]| {
-                let scale = typed("F16", &[largest(values) / 7.0]);
-                let mut step = [0.0];
-                (candor_quant::types::f16::TYPE.dequantize)(&scale, &mut step);
-                let nibble = |value: f32| ((value / step[0]).round() + 8.0).clamp(0.0, 15.0) as u8;
+                let step = largest(values) / 7.0;
+                let scale = typed("F16", &[step]);
+                let nibble = |value: f32| ((value / step).round() + 8.0).clamp(0.0, 15.0) as u8;
                 let pairs = values.as_chunks::<2>().0.iter();
                 let bytes = pairs.map(|[low, high]| nibble(*low) | (nibble(*high) << 4));
                 scale
