@@ -141,7 +141,7 @@ class Model:
             mask |= d >= self.g("attention.sliding_window")
         out = np.empty((n, H, D))
         scale = self.g("attention.scale", 1 / math.sqrt(D))
-        if self.arch == "gemma3" and self.L == 62:                # Gemma 3 27B
+        if (self.arch, self.L) in (("gemma2", 46), ("gemma3", 62)):   # those of 27 billion weights
             scale = 1 / math.sqrt(self.E / H)
         sinks = w.get(p + "attn_sinks.weight", np.full(H, -np.inf))
         for h in range(H):
