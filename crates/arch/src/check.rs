@@ -17,6 +17,13 @@ pub enum Problem {
         /// A tensor of the same shape that nothing asks for, which may be it under another name.
         perhaps: Option<String>,
     },
+    /// A tensor is not there, and in its place there is one of experts.
+    Experts {
+        /// Its name.
+        name: String,
+        /// The name of the other.
+        found: String,
+    },
     /// A tensor has another shape.
     Shape {
         /// Its name.
@@ -49,7 +56,13 @@ impl fmt::Display for Problem {
                 perhaps: Some(other),
             } => write!(
                 f,
-                "the tensor {name} is missing (the file has {other}, of the same shape)"
+                "the tensor {name} is missing (the file has {other}, of the same shape), \
+                 which is not supported by this version"
+            ),
+            Self::Experts { name, found } => write!(
+                f,
+                "the tensor {name} is missing, since the file has experts there ({found}): with \
+                 them this architecture is not supported by this version"
             ),
             Self::Shape {
                 name,
@@ -91,22 +104,24 @@ pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
         .collect();
     let mut problems = Vec::new();
     for weight in &graph.weights {
+        if weight.part.is_some_and(|part| part.first > 0) {
+            // The tensor was compared for the part that has its first rows.
+            continue;
+        }
         match index.tensor(&weight.name) {
             Some(tensor) => problems.extend(compare(weight, tensor)),
-            None => problems.push(Problem::Missing {
-                name: weight.name.clone(),
-                perhaps: take_alike(weight, &mut extra),
-            }),
+            None => problems.push(missing(weight, &mut extra, index)),
         }
     }
     problems
 }
 
 fn compare(weight: &Weight, tensor: &TensorInfo) -> Option<Problem> {
-    if tensor.dims != weight.dims {
+    let expected = weight.tensor_dims();
+    if tensor.dims != expected {
         return Some(Problem::Shape {
             name: weight.name.clone(),
-            expected: weight.dims.clone(),
+            expected,
             found: tensor.dims.clone(),
         });
     }
@@ -121,6 +136,20 @@ fn compare(weight: &Weight, tensor: &TensorInfo) -> Option<Problem> {
     None
 }
 
+fn missing(weight: &Weight, extra: &mut Vec<&TensorInfo>, index: &Index) -> Problem {
+    let name = weight.name.clone();
+    let stack = name
+        .strip_suffix(".weight")
+        .map(|stem| format!("{stem}_exps.weight"));
+    match stack.filter(|stack| index.tensor(stack).is_some()) {
+        Some(found) => Problem::Experts { name, found },
+        None => Problem::Missing {
+            name,
+            perhaps: take_alike(weight, extra),
+        },
+    }
+}
+
 /// Of the tensors that nobody asks for, the one of this weight's shape whose name is most like
 /// its name; it is taken, so that it explains one absence only.
 fn take_alike(weight: &Weight, extra: &mut Vec<&TensorInfo>) -> Option<String> {
@@ -128,7 +157,7 @@ fn take_alike(weight: &Weight, extra: &mut Vec<&TensorInfo>) -> Option<String> {
     let (at, _) = extra
         .iter()
         .enumerate()
-        .filter(|(_, tensor)| tensor.dims == weight.dims)
+        .filter(|(_, tensor)| tensor.dims == weight.tensor_dims())
         .max_by_key(|(_, tensor)| alike(tensor))?;
     Some(extra.swap_remove(at).name.clone())
 }

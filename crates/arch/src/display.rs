@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::features::RopeScaling;
-use crate::graph::{Activation, Graph, KeyOrder, Node, Op, RopeStyle, StateLayout};
+use crate::graph::{
+    Activation, Graph, KeyOrder, Node, Op, Rope, RopeStyle, Routing, Shares, StateLayout,
+};
 
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,38 +35,26 @@ impl Graph {
             let weight = self.weight(id);
             let dims: Vec<String> = weight.dims.iter().map(usize::to_string).collect();
             write!(f, " {}[{}]", weight.name, dims.join("×"))?;
+            if let Some(part) = weight.part {
+                write!(f, " from row {} of {}", part.first, part.total)?;
+            }
         }
         match &node.op {
             Op::RmsNorm { eps, .. } => write!(f, " eps {eps:e}"),
-            Op::Rope(rope) => {
-                let style = match rope.style {
-                    RopeStyle::Adjacent => "adjacent",
-                    RopeStyle::Halves => "halves",
-                };
-                write!(
-                    f,
-                    " {style} {} of {} base {}",
-                    rope.n_rot, rope.head_dim, rope.base
-                )?;
-                match rope.scaling {
-                    RopeScaling::None => Ok(()),
-                    RopeScaling::Linear { factor } => write!(f, " linear {factor}"),
-                    RopeScaling::Yarn {
-                        factor,
-                        trained_context,
-                    } => write!(f, " yarn {factor} of {trained_context}"),
-                }
-            }
+            Op::Rope(rope) => write!(f, " {rope}"),
             Op::Attention {
                 n_heads,
                 n_kv_heads,
                 head_dim,
                 scale,
+                softcap,
+                sinks: _,
             } => {
                 write!(
                     f,
                     " heads {n_heads}/{n_kv_heads} of {head_dim} scale {scale}"
-                )
+                )?;
+                write_softcap(f, *softcap)
             }
             Op::GatedFfn {
                 activation, inner, ..
@@ -72,11 +62,12 @@ impl Graph {
                 write!(f, " {activation} inner {inner}")
             }
             Op::Experts {
-                n_used,
+                routing,
                 inner,
                 activation,
                 ..
-            } => write!(f, " {activation} inner {inner} best {n_used}"),
+            } => write!(f, " {activation} inner {inner} {routing}"),
+            Op::Logits { softcap, .. } => write_softcap(f, *softcap),
             Op::Scale { factor } => write!(f, " by {factor}"),
             Op::Part { period, start, len } => {
                 write!(f, " {start}..{} of {period}", start + len)
@@ -95,8 +86,51 @@ impl Graph {
                 },
                 net.eps
             ),
-            Op::Embed { .. } | Op::Linear { .. } | Op::Add | Op::Logits { .. } => Ok(()),
+            Op::Embed { .. } | Op::Linear { .. } | Op::Add => Ok(()),
         }
+    }
+}
+
+fn write_softcap(f: &mut fmt::Formatter<'_>, softcap: Option<f32>) -> fmt::Result {
+    match softcap {
+        Some(cap) => write!(f, " within {cap}"),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Display for Rope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let style = match self.style {
+            RopeStyle::Adjacent => "adjacent",
+            RopeStyle::Halves => "halves",
+        };
+        let (n_rot, head_dim, base) = (self.n_rot, self.head_dim, self.base);
+        write!(f, "{style} {n_rot} of {head_dim} base {base}")?;
+        match self.scaling {
+            RopeScaling::None => Ok(()),
+            RopeScaling::Linear { factor } => write!(f, " linear {factor}"),
+            RopeScaling::Yarn {
+                factor,
+                trained_context,
+            } => write!(f, " yarn {factor} of {trained_context}"),
+            RopeScaling::LongRope {
+                trained_context,
+                length,
+            } => write!(f, " long from {trained_context} length {length}"),
+        }
+    }
+}
+
+impl fmt::Display for Routing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "best {}", self.n_used)?;
+        if self.shares == Shares::OfAll {
+            f.write_str(" of all")?;
+        }
+        if self.scale != 1.0 {
+            write!(f, " by {}", self.scale)?;
+        }
+        Ok(())
     }
 }
 
@@ -131,6 +165,7 @@ impl fmt::Display for Activation {
             Self::Silu => "silu",
             Self::Gelu => "gelu",
             Self::Sigmoid => "sigmoid",
+            Self::ClampedSwiglu => "clamped swiglu",
         })
     }
 }

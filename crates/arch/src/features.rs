@@ -18,6 +18,25 @@ pub enum RopeScaling {
         /// Tokens before.
         trained_context: usize,
     },
+    /// LongRoPE (Ding and others, 2024): each frequency has a divisor of its own in the file, one
+    /// for sessions of up to the context that was trained for, one for longer ones.
+    LongRope {
+        /// Tokens before.
+        trained_context: usize,
+        /// What queries and keys are multiplied with in either case.
+        length: f32,
+    },
+}
+
+impl RopeScaling {
+    /// What queries and keys are multiplied with, since attention over more tokens is flatter.
+    pub fn length(&self) -> f64 {
+        match self {
+            Self::None | Self::Linear { .. } => 1.0,
+            Self::Yarn { factor, .. } => 1.0 + 0.1 * f64::from(*factor).ln(),
+            Self::LongRope { length, .. } => f64::from(*length),
+        }
+    }
 }
 
 /// Attention to the last tokens only, in most layers.
@@ -39,7 +58,7 @@ impl Window {
 }
 
 /// A feed-forward of experts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Experts {
     /// How many there are.
     pub count: usize,
@@ -49,6 +68,30 @@ pub struct Experts {
     pub inner: usize,
     /// Values inside the one that every row goes through beside them; 0 if there is none.
     pub shared_inner: usize,
+    /// What the shares are multiplied with.
+    pub scale: f32,
+    /// Layers at the front whose feed-forward is an ordinary one.
+    pub dense_layers: usize,
+}
+
+/// Factors on the way of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scales {
+    /// Of the embeddings.
+    pub embedding: f32,
+    /// Of what a layer adds to its input.
+    pub residual: f32,
+    /// Of the logits.
+    pub logits: f32,
+}
+
+/// Bounds that scores and logits come near and never reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Softcaps {
+    /// Of the attention's scores.
+    pub attention: f32,
+    /// Of the logits.
+    pub logits: f32,
 }
 
 /// Layers that keep a recurrent state instead of keys and values.
@@ -77,6 +120,10 @@ pub struct Features {
     pub experts: Option<Experts>,
     /// Where layers are recurrent.
     pub recurrence: Option<Recurrence>,
+    /// Where rows are scaled on their way.
+    pub scales: Option<Scales>,
+    /// Where scores and logits are bounded.
+    pub softcaps: Option<Softcaps>,
 }
 
 impl Features {
@@ -86,6 +133,8 @@ impl Features {
         window: None,
         experts: None,
         recurrence: None,
+        scales: None,
+        softcaps: None,
     };
 
     /// One of each, small: for graphs that tests make.
@@ -101,6 +150,8 @@ impl Features {
             used: 2,
             inner: 256,
             shared_inner: 256,
+            scale: 1.5,
+            dense_layers: 1,
         }),
         recurrence: Some(Recurrence {
             attention_period: 2,
@@ -108,6 +159,15 @@ impl Features {
             state_size: 32,
             n_key_heads: 2,
             n_value_heads: 4,
+        }),
+        scales: Some(Scales {
+            embedding: 6.0,
+            residual: 0.5,
+            logits: 0.25,
+        }),
+        softcaps: Some(Softcaps {
+            attention: 20.0,
+            logits: 10.0,
         }),
     };
 }

@@ -1,10 +1,10 @@
 //! Getters for the metadata under one architecture's prefix, each with its bounds.
 
-use candor_modelfile::Index;
+use candor_modelfile::{Index, Value};
 
 use crate::error::ArchError;
 use crate::features::{Experts, RopeScaling};
-use crate::hparams::limits::{CONTEXT_MAX, EXPERTS_MAX, FFN_WIDTH_MAX, VOCABULARY_MAX};
+use crate::hparams::limits::{CONTEXT_MAX, EXPERTS_MAX, FFN_WIDTH_MAX, LAYERS_MAX, VOCABULARY_MAX};
 
 /// Settings of YaRN beside the factor, as its paper has them. Others are refused.
 const YARN_USUAL: &[(&str, f32)] = &[
@@ -15,6 +15,12 @@ const YARN_USUAL: &[(&str, f32)] = &[
     ("rope.scaling.yarn_beta_slow", 1.0),
     ("rope.scaling.yarn_log_multiplier", 0.0),
 ];
+
+/// Softmax over all experts, as `expert_gating_func` numbers it (llama.cpp).
+const GATING_SOFTMAX: u64 = 1;
+
+/// Softmax over the chosen ones, likewise.
+const GATING_SOFTMAX_OF_CHOSEN: u64 = 3;
 
 /// The metadata under one architecture's prefix.
 pub(crate) struct Keys<'a> {
@@ -112,29 +118,73 @@ impl Keys<'_> {
         }
     }
 
-    /// The experts of a feed-forward without one for all rows.
+    /// The experts of a feed-forward.
     pub(crate) fn experts(&self) -> Result<Experts, ArchError> {
-        self.refuse_other_count("expert_shared_count", 0)?;
+        self.experts_of(self.count("expert_feed_forward_length", FFN_WIDTH_MAX)?)
+    }
+
+    /// The experts of a feed-forward, of which the family says how wide they are. One that is for
+    /// all rows, and layers without a choice, are for the families that have them.
+    pub(crate) fn experts_of(&self, inner: usize) -> Result<Experts, ArchError> {
+        // A choice among groups first, and functions other than softmax.
+        self.refuse_other_count("expert_group_count", 1)?;
+        self.refuse_other_count("expert_group_used_count", 1)?;
+        match self.find("expert_gating_func")? {
+            None | Some(GATING_SOFTMAX | GATING_SOFTMAX_OF_CHOSEN) => {}
+            Some(other) => {
+                return Err(self.unsupported("expert_gating_func", &other.to_string()));
+            }
+        }
         let count = self.count("expert_count", EXPERTS_MAX)?;
+        let scale = self.float("expert_weights_scale")?;
         Ok(Experts {
             count,
             used: self.count("expert_used_count", count)?,
-            inner: self.count("expert_feed_forward_length", FFN_WIDTH_MAX)?,
+            inner,
             shared_inner: 0,
+            scale: match scale {
+                // Nothing was to be said.
+                None | Some(0.0) => 1.0,
+                Some(_) => self.positive("expert_weights_scale", None)?,
+            },
+            dense_layers: 0,
         })
     }
 
     /// The experts of a feed-forward with one for all rows.
     pub(crate) fn experts_with_shared(&self) -> Result<Experts, ArchError> {
-        let count = self.count("expert_count", EXPERTS_MAX)?;
-        let inner = self.count("expert_feed_forward_length", FFN_WIDTH_MAX)?;
+        let experts = self.experts()?;
         let shared = "expert_shared_feed_forward_length";
         Ok(Experts {
-            count,
-            used: self.count("expert_used_count", count)?,
-            inner,
-            shared_inner: self.count_or(shared, FFN_WIDTH_MAX, inner)?,
+            shared_inner: self.count_or(shared, FFN_WIDTH_MAX, experts.inner)?,
+            ..experts
         })
+    }
+
+    /// Of how many layers the last sees all tokens. Files say so with a number, or with a list of
+    /// the layers that have a window.
+    pub(crate) fn window_period(
+        &self,
+        n_layers: usize,
+        otherwise: usize,
+    ) -> Result<usize, ArchError> {
+        let stem = "attention.sliding_window_pattern";
+        let windowed: Vec<bool> = match self.index.metadata.value(&self.key(stem)) {
+            Some(Value::Bools(flags)) => flags.clone(),
+            Some(Value::Integers(flags)) => flags.iter().map(|flag| *flag != 0).collect(),
+            _ => return self.count_or(stem, LAYERS_MAX, otherwise),
+        };
+        let regular = |period: &usize| {
+            let layers = windowed.iter().enumerate();
+            layers
+                .take(n_layers)
+                .all(|(layer, windowed)| *windowed != (layer + 1).is_multiple_of(*period))
+        };
+        // One more than the layers: all of them have a window.
+        (windowed.len() >= n_layers)
+            .then(|| (1..=n_layers + 1).find(regular))
+            .flatten()
+            .ok_or_else(|| self.unsupported(stem, "a list that does not repeat itself"))
     }
 
     /// Refuses a count that would change the results in a way that is not computed.
@@ -150,9 +200,8 @@ impl Keys<'_> {
 
     /// Scaled positions change every result, so what is not computed is refused by its name.
     pub(crate) fn rope_scaling(&self, context: usize) -> Result<RopeScaling, ArchError> {
-        let key = self.key("rope.scaling.type");
         // Files that name a factor only are of the time when there was one kind.
-        let kind = self.index.metadata.find_str(&key)?.unwrap_or("linear");
+        let kind = self.text("rope.scaling.type")?.unwrap_or("linear");
         let factor = match self.float("rope.scaling.factor")? {
             Some(factor) => Some(factor),
             None => self.float("rope.scale_linear")?,
@@ -177,10 +226,7 @@ impl Keys<'_> {
                     trained_context,
                 })
             }
-            _ => Err(ArchError::Unsupported {
-                key,
-                found: format!("{kind:?}"),
-            }),
+            _ => Err(self.unsupported("rope.scaling.type", &format!("{kind:?}"))),
         }
     }
 
@@ -197,6 +243,14 @@ impl Keys<'_> {
 
     fn float(&self, stem: &str) -> Result<Option<f32>, ArchError> {
         Ok(self.index.metadata.find_f32(&self.key(stem))?)
+    }
+
+    pub(crate) fn flag(&self, stem: &str) -> Result<Option<bool>, ArchError> {
+        Ok(self.index.metadata.find_bool(&self.key(stem))?)
+    }
+
+    pub(crate) fn text(&self, stem: &str) -> Result<Option<&str>, ArchError> {
+        Ok(self.index.metadata.find_str(&self.key(stem))?)
     }
 
     pub(crate) fn unsupported(&self, stem: &str, found: &str) -> ArchError {

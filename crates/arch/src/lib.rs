@@ -12,6 +12,7 @@
 
 mod architecture;
 pub mod blocks;
+mod builder;
 mod check;
 mod display;
 mod error;
@@ -22,15 +23,18 @@ mod graph;
 mod hparams;
 mod keys;
 pub mod models;
+mod op;
+mod state;
 
 pub use architecture::{Architecture, build, for_name};
 pub use check::{Problem, check};
 pub use error::ArchError;
-pub use features::{Experts, Features, Recurrence, RopeScaling, Window};
+pub use features::{Experts, Features, Recurrence, RopeScaling, Scales, Softcaps, Window};
 pub use footprint::{Footprint, FootprintOptions, footprint};
 pub use fuse::{Pattern, Plan, Step, fuse};
 pub use graph::{
-    Activation, DeltaNet, Graph, GraphBuilder, KeyOrder, Node, NodeId, Op, Rope, RopeStyle,
-    StateLayout, Weight, WeightId, WeightKind,
+    Activation, DeltaNet, ExpertBiases, Graph, GraphBuilder, KeyOrder, Node, NodeId, Op, Rope,
+    RopeStyle, Routing, RowsOf, Shares, StateLayout, Weight, WeightId, WeightKind,
 };
 pub use hparams::{HParams, limits};
+pub use state::KvType;

@@ -113,7 +113,7 @@ pub(crate) fn multiplied(graph: &Graph) -> Vec<candor_arch::WeightId> {
     let mut all = Vec::new();
     for node in &graph.nodes {
         let of_node: &[candor_arch::WeightId] = match &node.op {
-            Op::Linear { weight, .. } | Op::Logits { weight } => &[*weight],
+            Op::Linear { weight, .. } | Op::Logits { weight, .. } => &[*weight],
             Op::GatedFfn { gate, up, down, .. } | Op::Experts { gate, up, down, .. } => {
                 &[*gate, *up, *down]
             }

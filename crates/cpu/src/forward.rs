@@ -167,7 +167,7 @@ impl Forward<'_> {
             Op::Gate { activation } => ops::gate::run(self, id, activation),
             Op::CausalConv { weight, taps } => ops::causal_conv::run(self, id, weight, taps),
             Op::DeltaNet(net) => ops::delta_net::run(self, id, net),
-            Op::Logits { weight } => ops::logits::run(self, id, weight, outputs),
+            Op::Logits { .. } => ops::logits::run(self, id, outputs),
         }
     }
 

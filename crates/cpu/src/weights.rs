@@ -92,14 +92,16 @@ impl Weights {
     }
 
     pub(crate) fn stored(&self, id: WeightId) -> Stored<'_> {
-        let tensor = tensor_of(&self.model, &self.model.graph.weight(id).name);
+        let weight = self.model.graph.weight(id);
+        let tensor = tensor_of(&self.model, &weight.name);
         let bytes = self.model.file.bytes(tensor);
-        let rows = tensor.rows();
+        let row_bytes = bytes.len() / tensor.rows();
+        let bytes = &bytes[weight.bytes_of(0..bytes.len())];
         Stored {
             bytes,
             quant: tensor.quant,
-            row_bytes: bytes.len() / rows,
-            rows,
+            row_bytes,
+            rows: bytes.len() / row_bytes,
             cols: tensor.cols(),
         }
     }

@@ -1,8 +1,10 @@
 //! Grouped-query self-attention with rotary positions.
 
-use super::decoder::{head_norm, linear};
+use super::decoder::{linear, run_norm};
 use crate::features::RopeScaling;
-use crate::graph::{Activation, GraphBuilder, Node, NodeId, Op, Rope, RopeStyle, StateLayout};
+use crate::graph::{
+    Activation, GraphBuilder, Node, NodeId, Op, Rope, RopeStyle, RowsOf, StateLayout,
+};
 use crate::hparams::HParams;
 
 /// Whether Q, K and V have biases.
@@ -14,13 +16,42 @@ pub enum Biases {
     IfPresent,
 }
 
-/// Whether the heads of Q and K are normalised, each on its own, before they are turned.
+/// Whether Q and K are normalised before they are turned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadNorms {
     /// As they are projected.
     Without,
-    /// Normalised.
+    /// Every head on its own.
     PerHead,
+    /// All heads of a row together.
+    Whole,
+}
+
+/// Whether Q and K are turned by the row's position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Positions {
+    /// They are.
+    Rotary,
+    /// The layer knows no positions.
+    Without,
+}
+
+/// How the matrices that read the same values lie in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matrices {
+    /// A tensor each.
+    Apart,
+    /// One below the other in one tensor.
+    Stacked,
+}
+
+/// Whether each head has a score that takes part in its softmax and has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sinks {
+    /// No.
+    Without,
+    /// `attn_sinks.weight`.
+    Required,
 }
 
 /// Whether the heads' outputs are multiplied with a gate.
@@ -41,6 +72,10 @@ pub struct AttentionShape {
     pub rope_base: f32,
     /// How they are stretched.
     pub rope_scaling: RopeScaling,
+    /// Whether they are used at all.
+    pub positions: Positions,
+    /// Of Q, K and V.
+    pub matrices: Matrices,
     /// Of Q, K and V.
     pub biases: Biases,
     /// Of Q and K.
@@ -49,6 +84,10 @@ pub struct AttentionShape {
     pub output_gate: OutputGate,
     /// How many tokens a row sees; all of them where nothing is said.
     pub window: Option<usize>,
+    /// What the scores come near and never reach.
+    pub softcap: Option<f32>,
+    /// Of each head.
+    pub sinks: Sinks,
 }
 
 impl AttentionShape {
@@ -58,11 +97,26 @@ impl AttentionShape {
             rope,
             rope_base: h.rope_base,
             rope_scaling: h.features.rope_scaling,
+            positions: Positions::Rotary,
+            matrices: Matrices::Apart,
             biases: Biases::IfPresent,
             head_norms: HeadNorms::Without,
             output_gate: OutputGate::Without,
             window: None,
+            softcap: None,
+            sinks: Sinks::Without,
         }
+    }
+
+    /// The form in one layer of a family that has windows: there the base is another one, and
+    /// nothing is stretched, since no row looks far.
+    pub fn of_layer(mut self, h: &HParams, layer: usize) -> Self {
+        if let Some(window) = h.features.window.filter(|w| !w.is_global(layer)) {
+            self.window = Some(window.tokens);
+            self.rope_base = window.rope_base;
+            self.rope_scaling = RopeScaling::None;
+        }
+        self
     }
 }
 
@@ -80,14 +134,21 @@ pub fn attention(
         OutputGate::Without => q_width,
         OutputGate::BesideQuery => 2 * q_width,
     };
-    let [q, k, v] = [("q", q_rows), ("k", kv_width), ("v", kv_width)].map(|(stem, width)| {
+    let total = q_rows + 2 * kv_width;
+    let projections = [
+        ("q", q_rows, 0),
+        ("k", kv_width, q_rows),
+        ("v", kv_width, q_rows + kv_width),
+    ];
+    let [q, k, v] = projections.map(|(stem, width, first)| {
         let projection = Projection {
             layer,
             input,
             stem,
             width,
+            stacked: RowsOf { first, total },
         };
-        projection.node(h, graph, shape.biases)
+        projection.node(h, graph, shape)
     });
     let (q, gate) = match shape.output_gate {
         OutputGate::Without => (q, None),
@@ -99,12 +160,10 @@ pub fn attention(
     };
     let (q, k) = match shape.head_norms {
         HeadNorms::Without => (q, k),
-        HeadNorms::PerHead => (
-            head_norm(h, graph, layer, "attn_q_norm", q),
-            head_norm(h, graph, layer, "attn_k_norm", k),
-        ),
+        HeadNorms::PerHead => normed(h, graph, layer, [q, k], [h.head_dim; 2]),
+        HeadNorms::Whole => normed(h, graph, layer, [q, k], [q_width, kv_width]),
     };
-    let mixed = rotated_attention(h, graph, shape, layer, [q, k, v]);
+    let mixed = attention_of_heads(h, graph, shape, layer, [q, k, v]);
     let mixed = match gate {
         None => mixed,
         Some(gate) => graph.node(Node {
@@ -122,24 +181,41 @@ pub fn attention(
     linear(graph, layer, "attn_out", (weight, bias), mixed)
 }
 
-fn rotated_attention(
+/// Q and K, each run of so many values on its own.
+fn normed(
+    h: &HParams,
+    graph: &mut GraphBuilder<'_>,
+    layer: usize,
+    [q, k]: [NodeId; 2],
+    [q_len, k_len]: [usize; 2],
+) -> (NodeId, NodeId) {
+    (
+        run_norm(h, graph, layer, ("attn_q_norm", q_len), q),
+        run_norm(h, graph, layer, ("attn_k_norm", k_len), k),
+    )
+}
+
+fn attention_of_heads(
     h: &HParams,
     graph: &mut GraphBuilder<'_>,
     shape: AttentionShape,
     layer: usize,
     [q, k, v]: [NodeId; 3],
 ) -> NodeId {
-    let factors = graph.optional_vector("rope_freqs.weight", h.n_rot / 2);
-    let rope = Rope {
-        style: shape.rope,
-        head_dim: h.head_dim,
-        n_rot: h.n_rot,
-        base: shape.rope_base,
-        scaling: shape.rope_scaling,
-        factors,
+    let (q, k) = match shape.positions {
+        Positions::Without => (q, k),
+        Positions::Rotary => {
+            let rope = rope(h, graph, shape);
+            (
+                rotate(graph, layer, "q", rope, q),
+                rotate(graph, layer, "k", rope, k),
+            )
+        }
     };
-    let q = rotate(graph, layer, "q", rope, q);
-    let k = rotate(graph, layer, "k", rope, k);
+    let sinks = match shape.sinks {
+        Sinks::Without => None,
+        Sinks::Required => Some(graph.vector(&format!("blk.{layer}.attn_sinks.weight"), h.n_heads)),
+    };
     let (n_kv_heads, head_dim) = (h.n_kv_heads, h.head_dim);
     graph.state(match shape.window {
         None => StateLayout::Full {
@@ -159,6 +235,8 @@ fn rotated_attention(
             n_kv_heads,
             head_dim,
             scale: h.attention_scale,
+            softcap: shape.softcap,
+            sinks,
         },
         inputs: vec![q, k, v],
         layer: Some(layer),
@@ -166,19 +244,47 @@ fn rotated_attention(
     })
 }
 
+fn rope(h: &HParams, graph: &mut GraphBuilder<'_>, shape: AttentionShape) -> Rope {
+    let pairs = h.n_rot / 2;
+    let (factors, long_factors) = match shape.rope_scaling {
+        RopeScaling::LongRope { .. } => (
+            Some(graph.vector("rope_factors_short.weight", pairs)),
+            Some(graph.vector("rope_factors_long.weight", pairs)),
+        ),
+        _ => (graph.optional_vector("rope_freqs.weight", pairs), None),
+    };
+    Rope {
+        style: shape.rope,
+        head_dim: h.head_dim,
+        n_rot: h.n_rot,
+        base: shape.rope_base,
+        scaling: shape.rope_scaling,
+        factors,
+        long_factors,
+    }
+}
+
 struct Projection {
     layer: usize,
     input: NodeId,
     stem: &'static str,
     width: usize,
+    /// Where its rows are if there is one tensor of all.
+    stacked: RowsOf,
 }
 
 impl Projection {
-    fn node(self, h: &HParams, graph: &mut GraphBuilder<'_>, biases: Biases) -> NodeId {
+    fn node(self, h: &HParams, graph: &mut GraphBuilder<'_>, shape: AttentionShape) -> NodeId {
         let name = format!("blk.{}.attn_{}", self.layer, self.stem);
-        let weight = graph.matrix(&format!("{name}.weight"), self.width, h.width);
+        let weight = match shape.matrices {
+            Matrices::Apart => graph.matrix(&format!("{name}.weight"), self.width, h.width),
+            Matrices::Stacked => {
+                let tensor = format!("blk.{}.attn_qkv.weight", self.layer);
+                graph.matrix_rows(&tensor, self.width, self.stacked, h.width)
+            }
+        };
         let bias_name = format!("{name}.bias");
-        let bias = match biases {
+        let bias = match shape.biases {
             Biases::Required => Some(graph.vector(&bias_name, self.width)),
             Biases::IfPresent => graph.optional_vector(&bias_name, self.width),
         };

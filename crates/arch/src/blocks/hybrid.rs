@@ -3,9 +3,9 @@
 use candor_modelfile::Index;
 
 use super::attention::{AttentionShape, HeadNorms, OutputGate, attention};
-use super::decoder::{add, embedding, norm, output};
+use super::decoder::{Layers, decoder};
 use super::delta_net::{AlphaBeta, delta_net};
-use super::experts::experts;
+use super::experts::{ExpertsShape, experts};
 use super::ffn::gated_ffn;
 use crate::error::ArchError;
 use crate::features::Recurrence;
@@ -65,21 +65,24 @@ pub fn hybrid_decoder(h: &HParams, graph: &mut GraphBuilder<'_>, alpha_beta: Alp
     let mut shape = AttentionShape::plain(h, RopeStyle::Halves);
     shape.head_norms = HeadNorms::PerHead;
     shape.output_gate = OutputGate::BesideQuery;
-    let x = embedding(h, graph);
-    let x = (0..h.n_layers).fold(x, |x, layer| {
-        let normed = norm(h, graph, Some(layer), "attn_norm", x);
-        let mixed = if (layer + 1).is_multiple_of(recurrence.attention_period) {
-            attention(h, graph, shape, layer, normed)
-        } else {
-            delta_net(h, graph, (recurrence, alpha_beta), layer, normed)
-        };
-        let x = add(graph, layer, "attn_residual", x, mixed);
-        let normed = norm(h, graph, Some(layer), "post_attention_norm", x);
-        let grown = match h.features.experts {
-            None => gated_ffn(h, graph, Activation::Silu, layer, normed),
-            Some(these) => experts(these, graph, layer, normed),
-        };
-        add(graph, layer, "out", x, grown)
-    });
-    output(h, graph, x);
+    let routed = ExpertsShape {
+        shared_gate: Some(Activation::Sigmoid),
+        ..ExpertsShape::PLAIN
+    };
+    let layers = Layers {
+        mix: &|graph, layer, x| {
+            if (layer + 1).is_multiple_of(recurrence.attention_period) {
+                attention(h, graph, shape, layer, x)
+            } else {
+                delta_net(h, graph, (recurrence, alpha_beta), layer, x)
+            }
+        },
+        ffn_norm: "post_attention_norm",
+        feed: &|graph, layer, x| match h.features.experts {
+            None => gated_ffn(h, graph, Activation::Silu, layer, x),
+            Some(these) => experts(these, routed, graph, layer, x),
+        },
+        scales: None,
+    };
+    decoder(h, graph, &layers);
 }

@@ -3,7 +3,7 @@
 use candor_modelfile::Index;
 
 use crate::architecture::Architecture;
-use crate::blocks::{self, AttentionShape, HeadNorms};
+use crate::blocks::{self, AttentionShape, ExpertsShape, HeadNorms, Layers};
 use crate::error::ArchError;
 use crate::graph::{GraphBuilder, RopeStyle};
 use crate::hparams::HParams;
@@ -20,6 +20,7 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
     let keys = Keys { index };
     let mut h = HParams::decoder(&keys)?;
     h.features.rope_scaling = keys.rope_scaling(h.context_length)?;
+    keys.refuse_other_count("expert_shared_count", 0)?;
     h.features.experts = Some(keys.experts()?);
     Ok(h)
 }
@@ -27,15 +28,12 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
 fn build(h: &HParams, graph: &mut GraphBuilder<'_>) {
     let mut shape = AttentionShape::plain(h, RopeStyle::Halves);
     shape.head_norms = HeadNorms::PerHead;
-    let experts = h.features.experts.expect("read with the other numbers");
-    let x = blocks::embedding(h, graph);
-    let x = (0..h.n_layers).fold(x, |x, layer| {
-        let normed = blocks::norm(h, graph, Some(layer), "attn_norm", x);
-        let mixed = blocks::attention(h, graph, shape, layer, normed);
-        let x = blocks::add(graph, layer, "attn_residual", x, mixed);
-        let normed = blocks::norm(h, graph, Some(layer), "ffn_norm", x);
-        let grown = blocks::experts(experts, graph, layer, normed);
-        blocks::add(graph, layer, "out", x, grown)
-    });
-    blocks::output(h, graph, x);
+    let these = h.features.experts.expect("read with the other numbers");
+    let layers = Layers {
+        mix: &|graph, layer, x| blocks::attention(h, graph, shape, layer, x),
+        ffn_norm: "ffn_norm",
+        feed: &|graph, layer, x| blocks::experts(these, ExpertsShape::PLAIN, graph, layer, x),
+        scales: None,
+    };
+    blocks::decoder(h, graph, &layers);
 }

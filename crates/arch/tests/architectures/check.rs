@@ -54,9 +54,26 @@ fn a_renamed_tensor_is_found() {
         &renamed,
         &[
             "the tensor blk.0.ffn_gate.weight is missing \
-             (the file has blk.0.ffn_gated.weight, of the same shape)",
+             (the file has blk.0.ffn_gated.weight, of the same shape), \
+             which is not supported by this version",
             "the tensor blk.0.ffn_up.weight is missing \
-             (the file has blk.0.ffn_upper.weight, of the same shape)",
+             (the file has blk.0.ffn_upper.weight, of the same shape), \
+             which is not supported by this version",
+        ],
+    );
+}
+
+#[test]
+fn experts_where_dense_tensors_are_looked_for_are_named() {
+    let experts = tiny("llama")
+        .without_tensor("blk.0.ffn_up.weight")
+        .with_tensor("blk.0.ffn_up_exps.weight", &[2, 64, 32], "Q8_0");
+    problems(
+        &experts,
+        &[
+            "the tensor blk.0.ffn_up.weight is missing, since the file has experts there \
+             (blk.0.ffn_up_exps.weight): with them this architecture is not supported by this \
+             version",
         ],
     );
 }

@@ -1,6 +1,6 @@
 //! The text of every architecture's graph at a tiny size.
 
-use candor_arch::{FootprintOptions, build, check, footprint, models};
+use candor_arch::{FootprintOptions, KvType, build, check, footprint, models};
 use candor_modelfile::Value;
 
 use crate::tiny::{Tiny, tiny};
@@ -47,6 +47,87 @@ fn graphs_are_as_they_were() {
     );
 }
 
+/// Families that came later, each with a snapshot of its own name.
+#[test]
+fn further_graphs_are_as_they_were() {
+    check_text("phi3", &tiny("phi3"), include_str!("graphs/phi3.txt"));
+    let long = tiny("phi3")
+        .with("rope.scaling.original_context_length", Value::Integer(64))
+        .with("rope.scaling.attn_factor", Value::Float(1.25))
+        .with("attention.sliding_window", Value::Integer(16))
+        .with_tensor("rope_factors_short.weight", &[4], "F32")
+        .with_tensor("rope_factors_long.weight", &[4], "F32");
+    check_text(
+        "phi3-long",
+        &long,
+        include_str!("graphs/phi3-long-window.txt"),
+    );
+    let granite = tiny("granite")
+        .with("embedding_scale", Value::Float(12.0))
+        .with("residual_scale", Value::Float(0.25))
+        .with("attention.scale", Value::Float(0.125))
+        .with("logit_scale", Value::Float(8.0));
+    check_text("granite", &granite, include_str!("graphs/granite.txt"));
+    check_text(
+        "granitemoe",
+        &tiny("granitemoe"),
+        include_str!("graphs/granitemoe.txt"),
+    );
+    check_text(
+        "smollm3",
+        &tiny("smollm3"),
+        include_str!("graphs/smollm3.txt"),
+    );
+    let scaled = tiny("deepseek").with("expert_weights_scale", Value::Float(2.5));
+    check_text("deepseek", &scaled, include_str!("graphs/deepseek.txt"));
+    check_text(
+        "gpt-oss",
+        &tiny("gpt-oss"),
+        include_str!("graphs/gpt-oss.txt"),
+    );
+}
+
+/// Families that normalise behind attention and feed-forward.
+#[test]
+fn graphs_with_norms_behind_are_as_they_were() {
+    check_text("gemma2", &tiny("gemma2"), include_str!("graphs/gemma2.txt"));
+    check_text("olmo2", &tiny("olmo2"), include_str!("graphs/olmo2.txt"));
+    let text = |text: &str| Value::Text(text.to_owned());
+    let windows = tiny("olmo2")
+        .with("block_count", Value::Integer(2))
+        .with("attention.sliding_window", Value::Integer(16))
+        .with(
+            "attention.sliding_window_pattern",
+            Value::Bools(vec![true, false]),
+        )
+        .with("rope.scaling.type", text("yarn"))
+        .with("rope.scaling.factor", Value::Float(8.0))
+        .with("rope.scaling.original_context_length", Value::Integer(64))
+        .with_all_tensors();
+    check_text(
+        "olmo2-window",
+        &windows,
+        include_str!("graphs/olmo2-window.txt"),
+    );
+}
+
+#[test]
+fn gemma_stretches_the_layers_without_a_window_only() {
+    let stretched = tiny("gemma3")
+        .with("rope.scaling.type", Value::Text("linear".to_owned()))
+        .with("rope.scaling.factor", Value::Float(8.0));
+    let text = build(&stretched.index())
+        .expect("it is computed")
+        .to_string();
+    let turned: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once("base "))
+        .map(|(_, base)| base)
+        .collect();
+    let (windowed, global) = ("10000", "10000 linear 8");
+    assert_eq!(turned, [windowed, windowed, global, global], "{text}");
+}
+
 #[test]
 fn scaled_rotations_are_as_they_were() {
     for (kind, words) in [("linear", "linear 4"), ("yarn", "yarn 4 of 64")] {
@@ -88,7 +169,7 @@ fn an_architecture_that_is_not_known_is_named() {
 fn windows_and_sums_take_what_they_keep() {
     let options = FootprintOptions {
         state_tokens: 100,
-        state_value_bytes: 2,
+        kv: KvType::F16,
         rows_max: 8,
     };
     // A full layer as below, and one of 16 tokens; a full one, and one of 3 rows of 64 channels
@@ -113,7 +194,7 @@ fn a_footprint_is_arithmetic() {
     let graph = build(&index).expect("the index is whole");
     let options = FootprintOptions {
         state_tokens: 100,
-        state_value_bytes: 2,
+        kv: KvType::F16,
         rows_max: 8,
     };
     let found = footprint(&graph, &index, options);
@@ -124,6 +205,13 @@ fn a_footprint_is_arithmetic() {
     // Two heads of 8, keys and values, 2 bytes each.
     assert_eq!(found.state_bytes_per_token, 64);
     assert_eq!(found.state_bytes, 6_400);
+    // The same in 8 bits, each with a scale of 2 bytes.
+    let small = FootprintOptions {
+        kv: KvType::Q8_0,
+        ..options
+    };
+    let small = footprint(&graph, &index, small);
+    assert_eq!(small.state_bytes, 100 * 4 * (8 + 2));
     // 8 rows of 4 times the 64 inner values.
     assert_eq!(found.scratch_bytes, 8 * 4 * 64 * 4);
     let sum = found.weights_bytes + found.state_bytes + found.scratch_bytes;

@@ -93,8 +93,20 @@ fn what_is_not_computed_is_refused() {
     let negative = llama().with("rope.scaling.factor", Value::Float(-4.0));
     refused(negative, &["rope.scaling.factor", "-4", "positive"]);
     let gemma = || tiny("gemma3");
-    let stretched = gemma().with("rope.scaling.factor", Value::Float(8.0));
-    refused(stretched, &["gemma3.rope.scaling.factor", "not supported"]);
+    let stretched = gemma().with("rope.scaling.type", kind("yarn"));
+    refused(stretched, &["gemma3.rope.scaling.type", "not supported"]);
+    let stretched = tiny("gemma2").with("rope.scaling.factor", Value::Float(8.0));
+    refused(stretched, &["gemma2.rope.scaling.factor", "not supported"]);
+    let uncapped = tiny("gemma2").with("attn_logit_softcapping", Value::Float(0.0));
+    refused(uncapped, &["gemma2.attn_logit_softcapping", "positive"]);
+    // Too short, and with two neighbours.
+    for windowed in [vec![true, true, false], vec![true, false, false, true]] {
+        let irregular = tiny("gemma2")
+            .with("block_count", number(4))
+            .with("attention.sliding_window_pattern", Value::Bools(windowed));
+        let stem = "gemma2.attention.sliding_window_pattern";
+        refused(irregular, &[stem, "not supported"]);
+    }
     let capped = gemma().with("final_logit_softcapping", Value::Float(30.0));
     refused(capped, &["gemma3.final_logit_softcapping", "not supported"]);
     refused(
@@ -107,9 +119,37 @@ fn what_is_not_computed_is_refused() {
     );
 }
 
+/// What the families have beside the others' keys, where it says something that is not computed.
+#[test]
+fn unusual_keys_are_refused_by_name() {
+    let text = |text: &str| Value::Text(text.to_owned());
+    for (name, stem, value) in [
+        ("granite", "rope.scaling.finetuned", Value::Bool(false)),
+        ("granite", "logit_scale", Value::Float(0.0)),
+        ("granite", "expert_count", number(8)),
+        ("deepseek", "expert_weights_norm", Value::Bool(true)),
+        ("deepseek", "expert_gating_func", number(2)),
+        ("deepseek", "expert_group_count", number(4)),
+        ("qwen3moe", "expert_gating_func", number(2)),
+        ("qwen3moe", "expert_shared_count", number(1)),
+        ("gpt-oss", "rope.scaling.type", text("longrope")),
+        ("phi3", "rope.scaling.type", text("longrope")),
+        ("phi3", "rope.scaling.attn_factor", Value::Float(1.25)),
+        ("phi3", "expert_count", number(16)),
+    ] {
+        refused(tiny(name).with(stem, value), &[stem]);
+    }
+    let stretched = tiny("phi3")
+        .with_tensor("rope_factors_long.weight", &[4], "F32")
+        .with("rope.scaling.type", text("yarn"));
+    refused(stretched, &["rope.scaling.type", "yarn", "not supported"]);
+}
+
 #[test]
 fn what_a_family_needs_has_to_be_there() {
     for (name, stem) in [
+        ("deepseek", "expert_used_count"),
+        ("gpt-oss", "attention.sliding_window"),
         ("qwen3moe", "expert_used_count"),
         ("qwen3moe", "expert_feed_forward_length"),
         ("gemma3", "attention.sliding_window"),
@@ -135,6 +175,27 @@ fn what_changes_nothing_is_taken() {
     let graph = build(&same.index()).expect("all of it is fine");
     let plain = build(&tiny("llama").index()).expect("the index is whole");
     assert_eq!(graph, plain);
+}
+
+/// The largest Gemma of each generation divides scores by another width, which no key says.
+#[test]
+fn the_largest_gemmas_have_a_scale_of_their_own() {
+    for (name, layers, width) in [
+        ("gemma2", 46, 32 / 4),
+        ("gemma2", 45, 16),
+        ("gemma3", 62, 32 / 4),
+        ("gemma3", 61, 16),
+    ] {
+        let wide = tiny(name)
+            .with("attention.key_length", number(16))
+            .with("block_count", number(layers));
+        let graph = build(&wide.index()).expect("the numbers are fine");
+        assert_eq!(
+            graph.hparams.attention_scale,
+            1.0 / (width as f32).sqrt(),
+            "{name} of {layers} layers"
+        );
+    }
 }
 
 #[test]

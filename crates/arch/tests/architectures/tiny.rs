@@ -33,6 +33,28 @@ fn features(architecture: &str) -> &'static [(&'static str, i128)] {
             ("attention.sliding_window", 16),
             ("attention.sliding_window_pattern", 2),
         ],
+        "gemma2" => &[("block_count", 2), ("attention.sliding_window", 16)],
+        "granitemoe" => &[
+            ("expert_count", 4),
+            ("expert_used_count", 2),
+            ("expert_shared_feed_forward_length", 32),
+        ],
+        "smollm3" => &[("block_count", 4)],
+        "deepseek" => &[
+            ("block_count", 2),
+            ("leading_dense_block_count", 1),
+            ("expert_count", 4),
+            ("expert_used_count", 2),
+            ("expert_shared_count", 2),
+            ("expert_feed_forward_length", 32),
+        ],
+        "gpt-oss" => &[
+            ("block_count", 2),
+            ("attention.sliding_window", 16),
+            ("expert_count", 4),
+            ("expert_used_count", 2),
+            ("expert_feed_forward_length", 32),
+        ],
         "qwen35" => HYBRID,
         "qwen35moe" | "qwen3next" => HYBRID_OF_EXPERTS,
         _ => &[],
@@ -72,19 +94,7 @@ fn special(architecture: &'static str) -> Tiny {
     for (stem, value) in features(architecture) {
         tiny = tiny.with(stem, Value::Integer(*value));
     }
-    tiny.tensors
-        .retain(|(name, ..)| name == "token_embd.weight");
-    if let Ok(graph) = candor_arch::build(&tiny.index()) {
-        let weights = graph.weights.into_iter().skip(1);
-        tiny.tensors.extend(weights.map(|weight| {
-            let quant = match weight.kind {
-                WeightKind::Matrix if weight.dims.len() > 1 => "Q8_0",
-                _ => "F32",
-            };
-            (weight.name, weight.dims, quant)
-        }));
-    }
-    tiny
+    tiny.with_all_tensors()
 }
 
 fn dense(architecture: &'static str) -> Tiny {
@@ -128,6 +138,26 @@ fn dense(architecture: &'static str) -> Tiny {
 }
 
 impl Tiny {
+    /// The embedding, and every tensor that the graph asks for beside it.
+    pub(crate) fn with_all_tensors(mut self) -> Self {
+        self.tensors
+            .retain(|(name, ..)| name == "token_embd.weight");
+        if let Ok(graph) = candor_arch::build(&self.index()) {
+            let weights = graph.weights.into_iter().skip(1);
+            // Of a tensor that is several weights, the first stands for all.
+            let weights = weights.filter(|weight| weight.part.is_none_or(|part| part.first == 0));
+            self.tensors.extend(weights.map(|weight| {
+                let quant = match weight.kind {
+                    WeightKind::Matrix if weight.dims.len() > 1 => "Q8_0",
+                    _ => "F32",
+                };
+                let dims = weight.tensor_dims();
+                (weight.name, dims, quant)
+            }));
+        }
+        self
+    }
+
     /// Sets or replaces an entry.
     pub(crate) fn with(mut self, stem: &'static str, value: Value) -> Self {
         self.metadata.retain(|(key, _)| *key != stem);

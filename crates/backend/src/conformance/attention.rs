@@ -3,6 +3,7 @@
 use candor_arch::{Graph, GraphBuilder, Node, NodeId, Op, StateLayout};
 
 use super::bench::{Bench, around, compare, quant, tokens};
+use super::reference::Scores;
 use super::{Subject, Tolerance, reference};
 use crate::KvType;
 
@@ -18,8 +19,14 @@ const FLOAT16: Tolerance = Tolerance {
     fast: 2e-3,
 };
 
+/// As 8-bit codes, whose step is a 127th of the largest of 32 values.
+const EIGHT_BITS: Tolerance = Tolerance {
+    exact: 2e-2,
+    fast: 2e-2,
+};
+
 /// One head and many, shared keys or not, within a page and over its border, with and without a
-/// window.
+/// window; bounded scores and sinks.
 pub fn attention_matches_the_reference(subject: &Subject) {
     let cases = [
         (1, 1, 32, 1),
@@ -29,16 +36,37 @@ pub fn attention_matches_the_reference(subject: &Subject) {
         (2, 1, 128, 520),
     ];
     for (n_heads, n_kv_heads, head_dim, n_rows) in cases {
+        let plain = Shape {
+            n_heads,
+            n_kv_heads,
+            head_dim,
+            window: None,
+            softcap: None,
+            sinks: Sinks::Without,
+        };
         for window in [None, Some(1), Some(24), Some(300)] {
+            check(subject, Shape { window, ..plain }, n_rows);
+        }
+        for (softcap, sinks) in [
+            (Some(2.0), Sinks::Without),
+            (None, Sinks::EachHead),
+            (Some(2.0), Sinks::EachHead),
+        ] {
             let shape = Shape {
-                n_heads,
-                n_kv_heads,
-                head_dim,
-                window,
+                window: Some(270),
+                softcap,
+                sinks,
+                ..plain
             };
             check(subject, shape, n_rows);
         }
     }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Sinks {
+    Without,
+    EachHead,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +75,15 @@ struct Shape {
     n_kv_heads: usize,
     head_dim: usize,
     window: Option<usize>,
+    softcap: Option<f32>,
+    sinks: Sinks,
 }
 
 /// Larger than the usual root of the head's size, so that the weights differ clearly.
 const SCALE: f32 = 2.0;
+
+/// What the heads' sinks are called.
+const SINKS: &str = "sinks.weight";
 
 fn graph(shape: Shape) -> Graph {
     let q_width = shape.n_heads * shape.head_dim;
@@ -76,6 +109,10 @@ fn graph(shape: Shape) -> Graph {
                 head_dim,
             },
         });
+        let sinks = match shape.sinks {
+            Sinks::Without => None,
+            Sinks::EachHead => Some(builder.vector(SINKS, shape.n_heads)),
+        };
         builder.node(Node {
             name: "attn".to_owned(),
             op: Op::Attention {
@@ -83,6 +120,8 @@ fn graph(shape: Shape) -> Graph {
                 n_kv_heads: shape.n_kv_heads,
                 head_dim: shape.head_dim,
                 scale: SCALE,
+                softcap: shape.softcap,
+                sinks,
             },
             inputs: vec![q, k, v],
             layer: Some(0),
@@ -117,7 +156,10 @@ fn check(subject: &Subject, shape: Shape, n_rows: usize) {
         n_kv_heads,
         head_dim,
         window,
+        softcap,
+        ..
     } = shape;
+    let sinks = bench.named(SINKS);
     let rows = |name: &str, heads: usize| -> Vec<Vec<f64>> {
         seen[name]
             .chunks_exact(heads * head_dim)
@@ -145,12 +187,18 @@ fn check(subject: &Subject, shape: Shape, n_rows: usize) {
             );
             let keys: Vec<&[f64]> = keys.iter().map(|row| &row[..]).collect();
             let values: Vec<&[f64]> = values.iter().map(|row| &row[..]).collect();
-            expected.extend(reference::attention(&query, &keys, &values, SCALE));
+            let how = Scores {
+                scale: SCALE,
+                softcap,
+                sink: sinks.map(|sinks| sinks[head]),
+            };
+            expected.extend(reference::attention(&query, &keys, &values, how));
         }
     }
     let tolerance = match subject.kv {
         KvType::F32 => FLOAT32,
         KvType::F16 => FLOAT16,
+        KvType::Q8_0 => EIGHT_BITS,
     };
     compare(
         subject,

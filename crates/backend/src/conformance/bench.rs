@@ -63,7 +63,8 @@ impl Bench {
             values: HashMap::new(),
         };
         for weight in bench.graph.weights.clone() {
-            let n = weight.dims.iter().product();
+            let dims = weight.tensor_dims();
+            let n = dims.iter().product();
             let raw = numbers(&weight.name, n);
             let (quant, raw): (_, Vec<f32>) = match weight.kind {
                 // Sums over a row keep the size of what goes in.
@@ -82,7 +83,7 @@ impl Bench {
                 }
                 WeightKind::Vector => (quant("F32"), raw.iter().map(|v| 1.5 + v).collect()),
             };
-            bench.set(&weight.name, &weight.dims, quant, &raw);
+            bench.set(&weight.name, &dims, quant, &raw);
         }
         bench
     }
@@ -110,9 +111,16 @@ impl Bench {
         self.values.insert(name.to_owned(), values);
     }
 
-    /// What a weight's tensor stands for.
+    /// What a weight stands for.
     pub(super) fn values(&self, id: WeightId) -> &[f32] {
-        &self.values[&self.graph.weight(id).name]
+        let weight = self.graph.weight(id);
+        let values = &self.values[&weight.name];
+        &values[weight.bytes_of(0..values.len())]
+    }
+
+    /// What a tensor stands for, if there is one of that name.
+    pub(super) fn named(&self, name: &str) -> Option<&[f32]> {
+        self.values.get(name).map(Vec::as_slice)
     }
 
     pub(super) fn model(&self, subject: &Subject) -> Arc<Model> {
@@ -213,7 +221,10 @@ pub(super) fn around(
     let weight = builder.matrix("output.weight", VOCABULARY, builder.width(last));
     builder.node(Node {
         name: "logits".to_owned(),
-        op: Op::Logits { weight },
+        op: Op::Logits {
+            weight,
+            softcap: None,
+        },
         inputs: vec![last],
         layer: None,
         width: VOCABULARY,

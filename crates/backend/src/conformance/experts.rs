@@ -1,6 +1,6 @@
 //! Experts.
 
-use candor_arch::{Activation, Node, Op, WeightId};
+use candor_arch::{Activation, ExpertBiases, Node, Op, Routing, Shares};
 
 use super::bench::{Bench, around, compare, quant, tokens};
 use super::{Subject, Tolerance, reference};
@@ -11,7 +11,8 @@ const TOLERANCE: Tolerance = Tolerance {
     fast: 2e-2,
 };
 
-/// Few and many experts and choices, types with kernels of their own and without, one row and many.
+/// Few and many experts and choices, types with kernels of their own and without, one row and many,
+/// and every way to count what is chosen.
 pub fn experts_match_the_reference(subject: &Subject) {
     let cases = [
         ("F32", (4, 1), 1),
@@ -20,41 +21,106 @@ pub fn experts_match_the_reference(subject: &Subject) {
         ("MXFP4", (16, 4), 33),
     ];
     for (stored, (n_experts, n_used), n_rows) in cases {
-        check(subject, stored, (n_experts, n_used), n_rows);
+        let routing = Routing {
+            n_used,
+            ..OF_CHOSEN
+        };
+        let plain = Case {
+            stored,
+            n_experts,
+            routing,
+            activation: Activation::Silu,
+            biases: Biases::Without,
+        };
+        let of_all = Routing {
+            shares: Shares::OfAll,
+            scale: 2.5,
+            ..routing
+        };
+        let clamped = Case {
+            activation: Activation::ClampedSwiglu,
+            biases: Biases::Everywhere,
+            ..plain
+        };
+        for case in [
+            plain,
+            Case {
+                routing: of_all,
+                ..plain
+            },
+            clamped,
+        ] {
+            hold(subject, &bench(case), case, n_rows);
+        }
     }
 }
 
 /// Of two equal shares the lower expert is chosen.
 pub fn ties_go_to_the_lower_expert(subject: &Subject) {
-    let mut bench = bench("Q8_0", (6, 2));
+    let case = Case {
+        stored: "Q8_0",
+        n_experts: 6,
+        routing: OF_CHOSEN,
+        activation: Activation::Silu,
+        biases: Biases::Without,
+    };
+    let mut bench = bench(case);
     bench.set(
         "router.weight",
         &[6, WIDTH],
         quant("F32"),
         &vec![0.0; 6 * WIDTH],
     );
-    hold(subject, &bench, (6, 2), 5, "ties");
+    hold(subject, &bench, case, 5);
+}
+
+/// Two, whose shares add up to one.
+const OF_CHOSEN: Routing = Routing {
+    n_used: 2,
+    shares: Shares::OfChosen,
+    scale: 1.0,
+};
+
+#[derive(Clone, Copy, Debug)]
+enum Biases {
+    Without,
+    /// On the router and in every expert.
+    Everywhere,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    stored: &'static str,
+    n_experts: usize,
+    routing: Routing,
+    activation: Activation,
+    biases: Biases,
 }
 
 const WIDTH: usize = 256;
 
 const INNER: usize = 512;
 
-fn check(subject: &Subject, stored: &str, counts: (usize, usize), n_rows: usize) {
-    let what = format!("{stored}, {counts:?}, {n_rows} rows");
-    hold(subject, &bench(stored, counts), counts, n_rows, &what);
-}
-
-fn bench(stored: &str, (n_experts, n_used): (usize, usize)) -> Bench {
+fn bench(case: Case) -> Bench {
+    let n_experts = case.n_experts;
     let graph = around(WIDTH, |builder, embed| {
         let op = Op::Experts {
             router: builder.matrix("router.weight", n_experts, WIDTH),
             gate: builder.expert_matrices("gate.weight", n_experts, INNER, WIDTH),
             up: builder.expert_matrices("up.weight", n_experts, INNER, WIDTH),
             down: builder.expert_matrices("down.weight", n_experts, WIDTH, INNER),
-            n_used,
+            biases: match case.biases {
+                Biases::Without => None,
+                Biases::Everywhere => Some(ExpertBiases {
+                    router: builder.vector("router.bias", n_experts),
+                    gate: builder.table("gate.bias", &[n_experts, INNER]),
+                    up: builder.table("up.bias", &[n_experts, INNER]),
+                    down: builder.table("down.bias", &[n_experts, WIDTH]),
+                }),
+            },
+            routing: case.routing,
             inner: INNER,
-            activation: Activation::Silu,
+            activation: case.activation,
         };
         builder.node(Node {
             name: "experts".to_owned(),
@@ -65,43 +131,42 @@ fn bench(stored: &str, (n_experts, n_used): (usize, usize)) -> Bench {
         })
     });
     Bench::new(graph, |name| match name {
-        "gate.weight" | "up.weight" | "down.weight" => quant(stored),
+        "gate.weight" | "up.weight" | "down.weight" => quant(case.stored),
         _ => quant("F32"),
     })
 }
 
-fn hold(
-    subject: &Subject,
-    bench: &Bench,
-    (n_experts, n_used): (usize, usize),
-    n_rows: usize,
-    what: &str,
-) {
+/// The product with one expert's matrix, or with the router's, and its bias where it has one.
+fn product(bench: &Bench, name: &str, (expert, outputs): (usize, usize), x: &[f64]) -> Vec<f64> {
+    let size = outputs * x.len();
+    let matrix = bench.named(&format!("{name}.weight"));
+    let matrix = matrix.expect("the graph has it");
+    let mut out = reference::linear(&matrix[expert * size..][..size], x);
+    if let Some(bias) = bench.named(&format!("{name}.bias")) {
+        for (out, bias) in out.iter_mut().zip(&bias[expert * outputs..]) {
+            *out += f64::from(*bias);
+        }
+    }
+    out
+}
+
+fn hold(subject: &Subject, bench: &Bench, case: Case, n_rows: usize) {
     let seen = bench.outputs(subject, &tokens("experts", n_rows));
-    let values = |name: &str| {
-        let weights = bench.graph.weights.iter();
-        let at = weights.clone().position(|weight| weight.name == name);
-        bench.values(WeightId(at.expect("the graph has it")))
-    };
-    let size = WIDTH * INNER;
-    assert_eq!(values("down.weight").len(), n_experts * size);
     let mut expected = Vec::new();
     for row in seen["embed"].chunks_exact(WIDTH).map(reference::wide) {
-        let logits = reference::linear(values("router.weight"), &row);
+        let logits = product(bench, "router", (0, case.n_experts), &row);
         let mut sum = vec![0.0; WIDTH];
-        for (expert, share) in reference::shares(&logits, n_used) {
-            let of = |name: &str| &values(name)[expert * size..][..size];
-            let gate = reference::linear(of("gate.weight"), &row);
-            let up = reference::linear(of("up.weight"), &row);
-            let inner = reference::silu_mul(&gate, &up);
-            for (sum, given) in sum
-                .iter_mut()
-                .zip(reference::linear(of("down.weight"), &inner))
-            {
+        for (expert, share) in reference::shares(&logits, case.routing) {
+            let gate = product(bench, "gate", (expert, INNER), &row);
+            let up = product(bench, "up", (expert, INNER), &row);
+            let inner = reference::all_gated(case.activation, &gate, &up);
+            let given = product(bench, "down", (expert, WIDTH), &inner);
+            for (sum, given) in sum.iter_mut().zip(given) {
                 *sum += share * given;
             }
         }
         expected.extend(sum);
     }
-    compare(subject, what, &seen["experts"], &expected, TOLERANCE);
+    let what = format!("{case:?}, {n_rows} rows");
+    compare(subject, &what, &seen["experts"], &expected, TOLERANCE);
 }

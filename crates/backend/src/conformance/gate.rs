@@ -7,12 +7,20 @@ use super::{Subject, reference};
 
 /// A gate for each value, for some together, and for the whole row.
 pub fn gate_matches_the_reference(subject: &Subject) {
-    for activation in [Activation::Sigmoid, Activation::Silu] {
+    for activation in ACTIVATIONS {
         for n_gates in [96, 12, 1] {
             check(subject, activation, n_gates);
         }
     }
 }
+
+/// All of them.
+pub(super) const ACTIVATIONS: [Activation; 4] = [
+    Activation::Silu,
+    Activation::Gelu,
+    Activation::Sigmoid,
+    Activation::ClampedSwiglu,
+];
 
 fn check(subject: &Subject, activation: Activation, n_gates: usize) {
     let width = 96;
@@ -40,14 +48,8 @@ fn check(subject: &Subject, activation: Activation, n_gates: usize) {
     let seen = bench.outputs(subject, &tokens("gate", 9));
     let rows = seen["embed"].chunks_exact(width).map(reference::wide);
     let gated = rows.flat_map(|row| {
-        let product = |(i, x): (usize, &f64)| {
-            let gate = row[i * n_gates / width];
-            let share = reference::sigmoid(gate);
-            match activation {
-                Activation::Silu => x * gate * share,
-                _ => x * share,
-            }
-        };
+        let product =
+            |(i, x): (usize, &f64)| reference::gated(activation, row[i * n_gates / width], *x);
         row.iter().enumerate().map(product).collect::<Vec<f64>>()
     });
     let expected: Vec<f64> = gated.collect();

@@ -1,8 +1,9 @@
 //! GatedFfn.
 
-use candor_arch::{Activation, Node, Op, WeightId};
+use candor_arch::{Activation, Node, Op, RowsOf, WeightId};
 
 use super::bench::{Bench, around, compare, quant, tokens};
+use super::gate::ACTIVATIONS;
 use super::{Subject, Tolerance, reference};
 
 /// Two roundings of activations to 8 bits behind each other on the fast path.
@@ -20,23 +21,40 @@ pub fn gated_ffn_matches_the_reference(subject: &Subject) {
         ("F16", "Q5_0", 17),
     ];
     for (gate_up, down, n_rows) in cases {
-        for activation in [Activation::Silu, Activation::Gelu] {
-            check(subject, (gate_up, down), activation, n_rows);
+        for activation in ACTIVATIONS {
+            for matrices in [Matrices::Apart, Matrices::Stacked] {
+                check(subject, (gate_up, down), (activation, matrices), n_rows);
+            }
         }
     }
+}
+
+/// How gate and up lie in the file.
+#[derive(Clone, Copy, Debug)]
+enum Matrices {
+    Apart,
+    /// One below the other in one tensor.
+    Stacked,
 }
 
 fn check(
     subject: &Subject,
     (gate_up, down_type): (&str, &str),
-    activation: Activation,
+    (activation, matrices): (Activation, Matrices),
     n_rows: usize,
 ) {
     let (width, inner) = (256, 512);
     let mut ids = [WeightId(0); 3];
     let graph = around(width, |builder, embed| {
-        let gate = builder.matrix("gate.weight", inner, width);
-        let up = builder.matrix("up.weight", inner, width);
+        let [gate, up] = match matrices {
+            Matrices::Apart => {
+                ["gate.weight", "up.weight"].map(|name| builder.matrix(name, inner, width))
+            }
+            Matrices::Stacked => [0, inner].map(|first| {
+                let total = 2 * inner;
+                builder.matrix_rows("up.weight", inner, RowsOf { first, total }, width)
+            }),
+        };
         let down = builder.matrix("down.weight", width, inner);
         ids = [gate, up, down];
         builder.node(Node {
@@ -64,13 +82,10 @@ fn check(
     let expected = seen["embed"].chunks_exact(width).flat_map(|row| {
         let row = reference::wide(row);
         let (gate, up) = (reference::linear(gate, &row), reference::linear(up, &row));
-        let product = match activation {
-            Activation::Gelu => reference::gelu_mul(&gate, &up),
-            _ => reference::silu_mul(&gate, &up),
-        };
+        let product = reference::all_gated(activation, &gate, &up);
         reference::linear(down, &product)
     });
     let expected: Vec<f64> = expected.collect();
-    let what = format!("{activation} {gate_up} and {down_type}, {n_rows} rows");
+    let what = format!("{activation} {matrices:?} {gate_up} and {down_type}, {n_rows} rows");
     compare(subject, &what, &seen["ffn"], &expected, TOLERANCE);
 }

@@ -16,6 +16,7 @@ pub mod experts;
 pub mod gate;
 pub mod gated_ffn;
 pub mod linear;
+pub mod logits;
 pub mod part;
 pub mod reference;
 pub mod rms_norm;
@@ -80,6 +81,7 @@ macro_rules! conformance {
                 experts: ties_go_to_the_lower_expert,
                 gated_ffn: gated_ffn_matches_the_reference,
                 linear: linear_matches_the_reference,
+                logits: logits_match_the_reference,
                 rms_norm: rms_norm_matches_the_reference,
                 rope: rope_matches_the_reference,
                 gate: gate_matches_the_reference,
@@ -89,6 +91,7 @@ macro_rules! conformance {
                 sessions: slots_do_not_touch_each_other,
                 sessions: a_cancelled_forward_changes_nothing,
                 state: a_cut_state_is_as_one_that_never_was_longer,
+                state: a_mark_is_reached_again_and_again,
                 state: a_fork_goes_its_own_way,
                 state: what_does_not_fit_is_refused_and_changes_nothing,
                 state: the_pool_is_shared_and_given_back,

@@ -1,6 +1,6 @@
 //! What the operations mean, one row at a time, in float64.
 
-use candor_arch::RopeStyle;
+use candor_arch::{Activation, RopeStyle, Routing, Shares};
 
 /// x / sqrt(mean(x²) + eps) · weight.
 pub fn rms_norm(x: &[f64], weight: &[f32], eps: f32) -> Vec<f64> {
@@ -41,28 +41,67 @@ pub fn rope(
     out
 }
 
-/// The mean of the values, weighted by softmax(scale · query · key).
-pub fn attention(query: &[f64], keys: &[&[f64]], values: &[&[f64]], scale: f32) -> Vec<f64> {
-    let score =
-        |key: &&[f64]| key.iter().zip(query).map(|(k, q)| k * q).sum::<f64>() * f64::from(scale);
+/// How scores are made of products.
+#[derive(Clone, Copy, Debug)]
+pub struct Scores {
+    /// Their factor.
+    pub scale: f32,
+    /// They become c · tanh(score / c).
+    pub softcap: Option<f32>,
+    /// One more, without a value.
+    pub sink: Option<f32>,
+}
+
+/// The mean of the values, weighted by the softmax of the scores of query and keys.
+pub fn attention(query: &[f64], keys: &[&[f64]], values: &[&[f64]], how: Scores) -> Vec<f64> {
+    let score = |key: &&[f64]| {
+        let product: f64 = key.iter().zip(query).map(|(k, q)| k * q).sum();
+        softcap(product * f64::from(how.scale), how.softcap)
+    };
     let scores: Vec<f64> = keys.iter().map(score).collect();
-    let largest = scores.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
-    let shares: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
-    let total: f64 = shares.iter().sum();
+    let sink = how.sink.map(f64::from);
+    let largest = scores
+        .iter()
+        .chain(&sink)
+        .copied()
+        .fold(f64::NEG_INFINITY, f64::max);
+    let share = |score: &f64| (score - largest).exp();
+    let total: f64 = scores.iter().chain(&sink).map(share).sum();
     let mut out = vec![0.0; query.len()];
-    for (share, value) in shares.iter().zip(values) {
+    for (score, value) in scores.iter().zip(values) {
         for (out, value) in out.iter_mut().zip(*value) {
-            *out += share / total * value;
+            *out += share(score) / total * value;
         }
     }
     out
 }
 
-/// silu(gate) · up, value by value.
-pub fn silu_mul(gate: &[f64], up: &[f64]) -> Vec<f64> {
-    gate.iter()
-        .zip(up)
-        .map(|(g, u)| g / (1.0 + (-g).exp()) * u)
+/// c · tanh(x / c), where there is a bound.
+pub fn softcap(x: f64, cap: Option<f32>) -> f64 {
+    cap.map(f64::from).map_or(x, |cap| cap * (x / cap).tanh())
+}
+
+/// What gate and value become together.
+pub fn gated(activation: Activation, gate: f64, up: f64) -> f64 {
+    let slope = (2.0 / std::f64::consts::PI).sqrt();
+    match activation {
+        Activation::Silu => gate * sigmoid(gate) * up,
+        Activation::Gelu => {
+            0.5 * gate * (1.0 + (slope * (gate + 0.044715 * gate.powi(3))).tanh()) * up
+        }
+        Activation::Sigmoid => sigmoid(gate) * up,
+        Activation::ClampedSwiglu => {
+            let gate = gate.min(7.0);
+            gate * sigmoid(1.702 * gate) * (up.clamp(-7.0, 7.0) + 1.0)
+        }
+    }
+}
+
+/// Likewise, value by value.
+pub fn all_gated(activation: Activation, gate: &[f64], up: &[f64]) -> Vec<f64> {
+    let pairs = gate.iter().zip(up);
+    pairs
+        .map(|(gate, up)| gated(activation, *gate, *up))
         .collect()
 }
 
@@ -71,26 +110,25 @@ pub fn wide(row: &[f32]) -> Vec<f64> {
     row.iter().map(|v| f64::from(*v)).collect()
 }
 
-/// gelu(gate) · up, value by value, with the tangent.
-pub fn gelu_mul(gate: &[f64], up: &[f64]) -> Vec<f64> {
-    let slope = (2.0 / std::f64::consts::PI).sqrt();
-    let gelu = |x: f64| 0.5 * x * (1.0 + (slope * (x + 0.044715 * x.powi(3))).tanh());
-    gate.iter().zip(up).map(|(g, u)| gelu(*g) * u).collect()
-}
-
 /// 1 / (1 + exp(-x)).
 pub fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The shares of the best experts: softmax over all, ties to the lower one, over their sum.
-pub fn shares(logits: &[f64], n_used: usize) -> Vec<(usize, f64)> {
+/// The best experts and their shares; ties to the lower one.
+pub fn shares(logits: &[f64], routing: Routing) -> Vec<(usize, f64)> {
     let weights: Vec<f64> = logits.iter().map(|v| v.exp()).collect();
     let mut order: Vec<usize> = (0..logits.len()).collect();
     order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b)));
-    let best = &order[..n_used];
-    let total: f64 = best.iter().map(|i| weights[*i]).sum();
-    best.iter().map(|i| (*i, weights[*i] / total)).collect()
+    let best = &order[..routing.n_used];
+    let total: f64 = match routing.shares {
+        Shares::OfAll => weights.iter().sum(),
+        Shares::OfChosen => best.iter().map(|i| weights[*i]).sum(),
+    };
+    let scale = f64::from(routing.scale);
+    best.iter()
+        .map(|i| (*i, weights[*i] / total * scale))
+        .collect()
 }
 
 /// One step of the gated delta rule. `state` is a row of keys for each value.

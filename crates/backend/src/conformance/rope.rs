@@ -24,14 +24,26 @@ pub fn rope_matches_the_reference(subject: &Subject) {
     }
 }
 
-const SCALINGS: [RopeScaling; 3] = [
+const SCALINGS: [RopeScaling; 5] = [
     RopeScaling::None,
     RopeScaling::Linear { factor: 2.5 },
     RopeScaling::Yarn {
         factor: 4.0,
         trained_context: 64,
     },
+    // The bench's sessions are of 1024 tokens.
+    RopeScaling::LongRope {
+        trained_context: 1024,
+        length: 1.25,
+    },
+    RopeScaling::LongRope {
+        trained_context: 1023,
+        length: 1.25,
+    },
 ];
+
+/// What the divisors of sessions beyond the trained context are called.
+const LONG: &str = "rope_factors_long.weight";
 
 /// What divides the frequency of each pair, and what the rotated values are multiplied with.
 fn stretched(scaling: RopeScaling, base: f32, factors: &[f32]) -> (Vec<f32>, f64) {
@@ -58,6 +70,7 @@ fn stretched(scaling: RopeScaling, base: f32, factors: &[f32]) -> (Vec<f32>, f64
             let divisors = factors.iter().enumerate().map(divisor).collect();
             (divisors, 1.0 + 0.1 * f64::from(factor).ln())
         }
+        RopeScaling::LongRope { length, .. } => (factors.to_vec(), f64::from(length)),
     }
 }
 
@@ -69,9 +82,12 @@ fn check(
 ) {
     let (head_dim, n_heads) = (64, 3);
     let (width, base) = (head_dim * n_heads, 500_000.0);
-    let mut id = None;
+    let mut ids = [None; 2];
     let graph = around(width, |builder, embed| {
-        id = (!factors.is_empty()).then(|| builder.vector(factors, n_rot / 2));
+        ids = [factors, LONG].map(|name| {
+            let used = !factors.is_empty();
+            used.then(|| builder.vector(name, n_rot / 2))
+        });
         builder.node(Node {
             name: "rope".to_owned(),
             op: Op::Rope(Rope {
@@ -80,7 +96,8 @@ fn check(
                 n_rot,
                 base,
                 scaling,
-                factors: id,
+                factors: ids[0],
+                long_factors: ids[1],
             }),
             inputs: vec![embed],
             layer: None,
@@ -90,6 +107,13 @@ fn check(
     let bench = Bench::new(graph, |_| quant("F32"));
     let seen = bench.outputs(subject, &tokens("rope", 300));
     let ones = vec![1.0; n_rot / 2];
+    let id = match scaling {
+        RopeScaling::LongRope {
+            trained_context: 1023,
+            ..
+        } => ids[1],
+        _ => ids[0],
+    };
     let factors = id.map_or(&ones[..], |id| bench.values(id));
     let (factors, length) = stretched(scaling, base, factors);
     let mut expected = Vec::new();

@@ -7,8 +7,8 @@ use super::bench::{
     Bench, SLOT, Seen, Unwatched, VOCABULARY, numbers, open, quant, run, small, tokens,
 };
 use crate::{
-    Batch, CancelToken, Feed, LoadError, Outcome, Part, Progress, Row, RowOutput, Rows, Session,
-    SessionError, SlotId, Step, Want,
+    Batch, CancelToken, Feed, LoadError, Loaded, Outcome, Part, Progress, Row, RowOutput, Rows,
+    Session, SessionError, SlotId, Step, Want,
 };
 
 /// Over the border of a page of 256, and over the 512 rows of the largest chunk below.
@@ -149,26 +149,42 @@ pub fn slots_do_not_touch_each_other(subject: &Subject) {
     }
 }
 
-/// A flag set before or during a forward leaves the positions and the later results as they were.
+/// A flag set before or during a forward leaves the positions and the later results as they were,
+/// of every slot that has rows in it.
 pub fn a_cancelled_forward_changes_nothing(subject: &Subject) {
     for bench in models_by_state() {
         check_cancelled(subject, &bench);
     }
 }
 
+/// Rows of both slots by turns, more than the largest chunk that goes through a plan at once.
+fn by_turns(one: &[u32], other: &[u32]) -> Batch {
+    let mut rows = Vec::new();
+    for (of_one, of_other) in one.chunks(40).zip(other.chunks(15)) {
+        rows.extend(all_logits(SLOT, of_one));
+        rows.extend(all_logits(OTHER, of_other));
+    }
+    Batch { rows }
+}
+
+/// Two slots with something in them, and a checkpoint there.
+fn begun(subject: &Subject, loaded: &dyn Loaded, before: [&[u32]; 2]) -> Box<dyn Session> {
+    let mut session = open(subject, loaded, 2, CTX_LEN);
+    for (slot, tokens) in [SLOT, OTHER].into_iter().zip(before) {
+        logits_of(&mut *session, slot, tokens);
+        session.checkpoint(slot).expect("the slot is there");
+    }
+    session
+}
+
 fn check_cancelled(subject: &Subject, bench: &Bench) {
     let loaded = bench.load(subject);
-    let (prompt, next) = (tokens("before", 40), tokens("cancelled", 400));
-    let mut fresh = open(subject, &*loaded, 1, CTX_LEN);
-    logits_of(&mut *fresh, SLOT, &prompt);
-    let expected = logits_of(&mut *fresh, SLOT, &next);
+    let before: [&[u32]; 2] = [&tokens("before", 40), &tokens("beside", 7)];
+    let batch = by_turns(&tokens("cancelled", 400), &tokens("as well", 150));
+    let mut fresh = begun(subject, &*loaded, before);
+    let expected = run(&mut *fresh, &batch);
 
-    let mut session = open(subject, &*loaded, 1, CTX_LEN);
-    logits_of(&mut *session, SLOT, &prompt);
-    session.checkpoint(SLOT).expect("the slot is there");
-    let batch = Batch {
-        rows: all_logits(SLOT, &next),
-    };
+    let mut session = begun(subject, &*loaded, before);
     let mut rows = Rows::default();
     let cancelled = CancelToken::new();
     cancelled.cancel();
@@ -180,9 +196,8 @@ fn check_cancelled(subject: &Subject, bench: &Bench) {
         .expect("a stop is no failure");
     assert_eq!(outcome, Outcome::Cancelled);
     assert!(rows.outputs.is_empty(), "a cancelled forward gives nothing");
-    assert_eq!(session.position(SLOT), prompt.len());
 
-    for delay_us in [0, 50, 200, 1_000, 5_000] {
+    for delay_us in [0, 50, 200, 1_000, 5_000, 20_000] {
         let cancel = CancelToken::new();
         let outcome = std::thread::scope(|scope| {
             let flag = cancel.clone();
@@ -197,14 +212,16 @@ fn check_cancelled(subject: &Subject, bench: &Bench) {
                 .collect(ticket, &mut rows)
                 .expect("a stop is no failure")
         });
-        let moved = session.position(SLOT) - prompt.len();
+        let moved = [SLOT, OTHER].map(|slot| session.position(slot));
         match outcome {
-            Outcome::Cancelled => assert_eq!(moved, 0),
+            Outcome::Cancelled => assert_eq!(moved, [40, 7]),
             Outcome::Done => {
-                assert_eq!(moved, next.len());
+                assert_eq!(moved, [440, 157]);
                 assert!(rows.outputs == expected, "the flag came too late to matter");
-                let reached = session.seek(SLOT, prompt.len());
-                assert_eq!(reached, Ok(prompt.len()), "a checkpoint is reached");
+                for (slot, before) in [SLOT, OTHER].into_iter().zip(before) {
+                    let reached = session.seek(slot, before.len());
+                    assert_eq!(reached, Ok(before.len()), "a checkpoint is reached");
+                }
             }
         }
     }

@@ -51,6 +51,31 @@ fn logits_of_if_any(session: &mut dyn Session, tokens: &[u32]) {
     }
 }
 
+/// A marked position is reached as often as somebody comes back to it, whatever was computed past
+/// it: an answer that is written again, and again.
+pub fn a_mark_is_reached_again_and_again(subject: &Subject) {
+    for bench in models_by_state() {
+        let loaded = bench.load(subject);
+        let (prompt, answer) = (tokens("marked", 290), tokens("answer", 40));
+        let mut session = open(subject, &*loaded, 1, CTX_LEN);
+        logits_of(&mut *session, SLOT, &prompt);
+        session.checkpoint(SLOT).expect("the slot is there");
+        let expected = logits_of(&mut *session, SLOT, &answer);
+        for other in ["one", "another", "a third", "a fourth", "a fifth"] {
+            // A mark of its own, as the end of every answer has one.
+            session.checkpoint(SLOT).expect("the slot is there");
+            assert_eq!(session.seek(SLOT, prompt.len()), Ok(prompt.len()));
+            logits_of(&mut *session, SLOT, &tokens(other, 25));
+            assert_eq!(session.seek(SLOT, prompt.len()), Ok(prompt.len()));
+            assert!(
+                logits_of(&mut *session, SLOT, &answer) == expected,
+                "{} after {other}",
+                bench.graph.architecture
+            );
+        }
+    }
+}
+
 /// A copy goes on as its source would, and neither changes the other.
 pub fn a_fork_goes_its_own_way(subject: &Subject) {
     for bench in models_by_state() {

@@ -1,13 +1,15 @@
 //! Attention over the state: every query against the keys up to its own position.
 //!
-//! Float16 state goes through the kernels. Float32 state goes through this file: page by page,
-//! scores, their exponentials against the page's largest score, the weighted sum of the values;
-//! then the pages are merged in their order. So a query's result depends on nothing but its slot.
+//! Float16 state goes through the kernels, and so does 8-bit state once a thread has unfolded what
+//! one of its tiles sees. Float32 state goes through this file, and so does every state where scores
+//! are bounded or have sinks beside them: page by page, scores, their exponentials against the page's
+//! largest score, the weighted sum of the values; then the pages are merged in their order. So a
+//! query's result depends on nothing but its slot.
 
 use candor_arch::{NodeId, Op};
 
 use crate::forward::{Forward, Run, Stopped};
-use crate::simd::{Attention, Tile, TileQueue, exact};
+use crate::simd::{Attention, CodedHead, Kernels, KvHead, Tile, TileQueue, exact};
 use crate::state::{FloatHead, Head, PAGE_TOKENS, Place};
 
 /// Queries of a slot that a thread takes at once, so that a page is read once for all of them.
@@ -15,16 +17,24 @@ const TILE_QUERIES: usize = 32;
 
 /// The shape of one attention node.
 #[derive(Clone, Copy)]
-struct Shape {
+struct Shape<'a> {
     head_dim: usize,
     /// Query heads that share a key head.
     group: usize,
     scale: f32,
     /// How many positions a query sees, its own among them.
     window: usize,
+    softcap: Option<f32>,
+    /// A score for each query head.
+    sinks: Option<&'a [f32]>,
 }
 
-impl Shape {
+impl Shape<'_> {
+    /// Whether the kernels can compute it.
+    fn is_plain(&self) -> bool {
+        self.softcap.is_none() && self.sinks.is_none()
+    }
+
     /// The first page that a query at this position sees something of.
     fn first_page(&self, position: usize) -> usize {
         (position + 1).saturating_sub(self.window) / PAGE_TOKENS
@@ -39,6 +49,8 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
         n_kv_heads,
         head_dim,
         scale,
+        softcap,
+        sinks,
     } = it.op
     else {
         unreachable!("only attention nodes come here");
@@ -50,6 +62,8 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
         group: n_heads / n_kv_heads,
         scale,
         window: f.state.window(layer),
+        softcap,
+        sinks: sinks.map(|id| f.machine.weights.vector(id)),
     };
     let width = it.width;
     let mut out = f.work.values.take(node, f.rows.len() * width);
@@ -72,19 +86,19 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
         .machine
         .pool
         .each(&mut items, threads, f.cancel, |scratch, item| {
+            let skipped = item.skipped;
             match item.head {
-                Head::F16(pages) => {
-                    let attention = Attention {
-                        queries: item.queries,
-                        head_dim,
-                        pages: &pages[item.skipped..],
-                        first_position: item.first_position,
-                        window: shape.window,
-                        scale,
-                    };
-                    kernels.attend(&attention, &mut item.tile);
+                Head::F16(pages) if shape.is_plain() => {
+                    attend_halves(kernels, item, &pages[skipped..], shape);
                 }
-                Head::F32(pages) => attend(item, &pages[item.skipped..], shape, scratch),
+                Head::Q8(pages) if shape.is_plain() => {
+                    let (keys, values) = unfold(kernels, item, &pages[skipped..], shape, scratch);
+                    let numbers = PAGE_TOKENS * head_dim;
+                    let pages = keys.chunks_exact(numbers).zip(values.chunks_exact(numbers));
+                    let pages = pages.map(|(keys, values)| KvHead { keys, values });
+                    attend_halves(kernels, item, &pages.collect::<Vec<_>>(), shape);
+                }
+                _ => attend(kernels, item, shape, scratch),
             }
         });
     drop(items);
@@ -96,7 +110,7 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
 fn items<'a>(
     heads: &'a [(&Run, Vec<Head<'a>>)],
     (queries, out, width): (&'a [f32], &'a mut [f32], usize),
-    shape: Shape,
+    shape: Shape<'_>,
 ) -> Vec<Item<'a>> {
     let group_width = shape.group * shape.head_dim;
     let mut items = Vec::new();
@@ -153,6 +167,45 @@ fn append(f: &mut Forward<'_>, layer: usize, node: NodeId, width: usize) {
     }
 }
 
+/// The float16 arithmetic for one tile.
+fn attend_halves(kernels: &Kernels, item: &mut Item<'_>, pages: &[KvHead<'_>], shape: Shape<'_>) {
+    let attention = Attention {
+        queries: item.queries,
+        head_dim: shape.head_dim,
+        pages,
+        first_position: item.first_position,
+        window: shape.window,
+        scale: shape.scale,
+    };
+    kernels.attend(&attention, &mut item.tile);
+}
+
+/// The pages that a tile sees, from 8 bits to float16: keys and values.
+fn unfold<'a>(
+    kernels: &Kernels,
+    item: &Item<'_>,
+    pages: &[CodedHead<'_>],
+    shape: Shape<'_>,
+    scratch: &'a mut Vec<f32>,
+) -> (&'a [u16], &'a [u16]) {
+    let positions = item.first_position + item.tile.rows().len();
+    let numbers = PAGE_TOKENS * shape.head_dim;
+    let halves = positions.div_ceil(PAGE_TOKENS) * numbers;
+    // A float has room for two: one of a key, one of a value.
+    if scratch.len() < halves {
+        scratch.resize(halves, 0.0);
+    }
+    let (keys, values) = bytemuck::cast_slice_mut(&mut scratch[..halves]).split_at_mut(halves);
+    let unfolded = keys
+        .chunks_exact_mut(numbers)
+        .zip(values.chunks_exact_mut(numbers));
+    for ((page_idx, page), (keys, values)) in pages.iter().enumerate().zip(unfolded) {
+        let seen = (positions - page_idx * PAGE_TOKENS).min(PAGE_TOKENS);
+        kernels.unfold(page, (shape.head_dim, seen), keys, values);
+    }
+    (keys, values)
+}
+
 /// What is known of one query after some pages.
 struct Sums<'a> {
     largest: &'a mut f32,
@@ -161,23 +214,34 @@ struct Sums<'a> {
 }
 
 /// The float32 arithmetic for one tile.
-fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape, scratch: &mut Vec<f32>) {
+fn attend(kernels: &Kernels, item: &mut Item<'_>, shape: Shape<'_>, scratch: &mut Vec<f32>) {
     let Shape {
         head_dim, group, ..
     } = shape;
     let rows = item.tile.rows();
     let first_col = item.tile.cols().start;
     // For each query: largest score, sum of exponentials, sum of values. Then for one page: the
-    // scores, and the sum of values.
+    // scores, the sum of values, and its keys and values.
     let n_queries = rows.len() * group;
+    let of_page = match item.head {
+        Head::F32(_) => 0,
+        Head::F16(_) | Head::Q8(_) => 2 * PAGE_TOKENS * head_dim,
+    };
     scratch.clear();
-    scratch.resize(n_queries * (2 + head_dim) + PAGE_TOKENS + head_dim, 0.0);
+    scratch.resize(
+        n_queries * (2 + head_dim) + PAGE_TOKENS + head_dim + of_page,
+        0.0,
+    );
     let (largest, rest) = scratch.split_at_mut(n_queries);
     let (totals, rest) = rest.split_at_mut(n_queries);
     let (sums, rest) = rest.split_at_mut(n_queries * head_dim);
-    let (scores, page_sum) = rest.split_at_mut(PAGE_TOKENS);
-    largest.fill(f32::NEG_INFINITY);
-    for (page_idx, page) in pages.iter().enumerate() {
+    let (scores, rest) = rest.split_at_mut(PAGE_TOKENS);
+    let (page_sum, room) = rest.split_at_mut(head_dim);
+    start(shape, first_col / head_dim, largest, totals);
+    let positions = item.first_position + rows.len();
+    for page_idx in 0..positions.div_ceil(PAGE_TOKENS) {
+        let in_page = (positions - page_idx * PAGE_TOKENS).min(PAGE_TOKENS);
+        let page = item.page(kernels, page_idx, (head_dim, in_page), room);
         for (i, row) in rows.clone().enumerate() {
             let position = item.first_position + i;
             let seen = (position + 1)
@@ -203,7 +267,7 @@ fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape, scratch: &
                     values: &page.values[hidden * head_dim..],
                 };
                 let scores = &mut scores[..seen - hidden];
-                add_page(sums, query, &page, shape.scale, (scores, page_sum));
+                add_page(sums, query, &page, shape, (scores, page_sum));
             }
         }
     }
@@ -217,12 +281,60 @@ fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape, scratch: &
     }
 }
 
+/// What is known of the queries before the first page: nothing, or their heads' sinks.
+fn start(shape: Shape<'_>, first_head: usize, largest: &mut [f32], totals: &mut [f32]) {
+    let Some(sinks) = shape.sinks else {
+        return largest.fill(f32::NEG_INFINITY);
+    };
+    let sinks = &sinks[first_head..][..shape.group];
+    for largest in largest.chunks_exact_mut(shape.group) {
+        largest.copy_from_slice(sinks);
+    }
+    totals.fill(1.0);
+}
+
+impl Item<'_> {
+    /// The keys and values of a page of which the tile sees something; `room` is for those that
+    /// the state keeps in fewer bits, and the shape is of a head and of the positions that are
+    /// needed.
+    fn page<'a>(
+        &'a self,
+        kernels: &Kernels,
+        page_idx: usize,
+        (head_dim, positions): (usize, usize),
+        room: &'a mut [f32],
+    ) -> FloatHead<'a> {
+        let page_idx = self.skipped + page_idx;
+        let (keys, values) = room.split_at_mut(room.len() / 2);
+        match self.head {
+            Head::F32(pages) => return pages[page_idx],
+            Head::F16(pages) => pages[page_idx].to_floats(head_dim, keys, values),
+            Head::Q8(pages) => {
+                let mut halves = [(); 2].map(|()| vec![0u16; PAGE_TOKENS * head_dim]);
+                let [key_halves, value_halves] = &mut halves;
+                kernels.unfold(
+                    &pages[page_idx],
+                    (head_dim, positions),
+                    key_halves,
+                    value_halves,
+                );
+                let head = KvHead {
+                    keys: key_halves,
+                    values: value_halves,
+                };
+                head.to_floats(head_dim, keys, values);
+            }
+        }
+        FloatHead { keys, values }
+    }
+}
+
 /// Adds a page to what is known of a query. `scores` has a place for each token that it sees.
 fn add_page(
     sums: Sums<'_>,
     query: &[f32],
     page: &FloatHead<'_>,
-    scale: f32,
+    shape: Shape<'_>,
     (scores, page_sum): (&mut [f32], &mut [f32]),
 ) {
     let head_dim = query.len();
@@ -232,7 +344,10 @@ fn add_page(
         head_dim,
         scores,
     );
-    scores.iter_mut().for_each(|score| *score *= scale);
+    scores.iter_mut().for_each(|score| *score *= shape.scale);
+    if let Some(cap) = shape.softcap {
+        bound(cap, scores);
+    }
     let page_largest = scores.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
     let mut page_total = 0.0;
     for score in scores.iter_mut() {
@@ -251,4 +366,11 @@ fn add_page(
     for (sum, page_sum) in sums.values.iter_mut().zip(page_sum.iter()) {
         *sum = *sum * old + page_sum * new;
     }
+}
+
+/// Values become cap · tanh(value / cap).
+pub(super) fn bound(cap: f32, values: &mut [f32]) {
+    values
+        .iter_mut()
+        .for_each(|value| *value = cap * (*value / cap).tanh());
 }

@@ -2,7 +2,7 @@
 
 use candor_arch::{Activation, NodeId};
 
-use super::gated_ffn::activate;
+use super::gated_ffn::{activate, gated};
 use crate::forward::{Forward, Stopped, each_row};
 
 pub(crate) fn run(
@@ -28,7 +28,7 @@ pub(crate) fn run(
             for ((out, x), gate) in parts.zip(gates) {
                 let factor = activate(activation, *gate);
                 for (out, x) in out.iter_mut().zip(x) {
-                    *out = x * factor;
+                    *out = gated(activation, *x) * factor;
                 }
             }
         },

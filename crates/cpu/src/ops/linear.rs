@@ -96,13 +96,18 @@ pub(crate) fn multiply(
             let (matrix, bias, tile) = item;
             multiply_tile(machine, *matrix, Factor { floats: x, panel }, scratch, tile);
             if let Some(bias) = bias {
-                let cols = tile.cols();
-                for row in tile.rows() {
-                    machine.kernels.add(tile.row(row), &bias[cols.clone()]);
-                }
+                add_bias(machine, bias, tile);
             }
         })?;
     Ok(())
+}
+
+/// Adds a bias to the rows of a tile of a product.
+pub(crate) fn add_bias(machine: &Machine<'_>, bias: &[f32], tile: &mut Tile<'_>) {
+    let bias = &bias[tile.cols()];
+    for row in tile.rows() {
+        machine.kernels.add(tile.row(row), bias);
+    }
 }
 
 /// The rows of activations in both forms; the panel is filled if a matrix needs it.

@@ -1,8 +1,9 @@
 //! Logits: the output matrix, for the rows of which somebody wants it.
 
-use candor_arch::{NodeId, WeightId};
+use candor_arch::{NodeId, Op};
 use candor_backend::{RowOutput, SessionError, Want};
 
+use super::attention::bound;
 use super::linear::{Product, Tools, multiply};
 use crate::forward::{Forward, Stopped};
 
@@ -12,10 +13,12 @@ const ROWS_AT_ONCE: usize = 32;
 pub(crate) fn run(
     f: &mut Forward<'_>,
     node: NodeId,
-    weight: WeightId,
     outputs: &mut Vec<RowOutput>,
 ) -> Result<(), Stopped> {
     let graph = &f.machine.weights.model.graph;
+    let Op::Logits { weight, softcap } = graph.node(node).op else {
+        unreachable!("only logits come here");
+    };
     let vocabulary = graph.node(node).width;
     let input = graph.node(node).inputs[0];
     let width = graph.node(input).width;
@@ -46,11 +49,14 @@ pub(crate) fn run(
         if f.cancel.is_cancelled() {
             return Err(Stopped::Cancelled);
         }
-        for (row, logits) in rows.iter().zip(logits.chunks_exact(vocabulary)) {
+        for (row, logits) in rows.iter().zip(logits.chunks_exact_mut(vocabulary)) {
             // One pass: a value that is not finite makes the sum of its zeroes NaN.
             if logits.iter().map(|v| v * 0.0).sum::<f32>() != 0.0 {
                 let node = graph.node(node).name.clone();
                 return Err(Stopped::Failed(SessionError::NotFinite { node }));
+            }
+            if let Some(cap) = softcap {
+                bound(cap, logits);
             }
             outputs.push(output(f.rows[*row].want, logits));
         }

@@ -16,8 +16,8 @@ pub(crate) struct Angles {
     turns: Vec<(f32, f32)>,
 }
 
-/// One entry for each different rotation in the graph.
-pub(crate) fn angles(graph: &Graph, weights: &Weights) -> Vec<Angles> {
+/// One entry for each different rotation in the graph, for sessions of that context.
+pub(crate) fn angles(graph: &Graph, weights: &Weights, ctx_len: usize) -> Vec<Angles> {
     let mut all: Vec<Angles> = Vec::new();
     for node in &graph.nodes {
         if let Op::Rope(rope) = node.op
@@ -25,8 +25,8 @@ pub(crate) fn angles(graph: &Graph, weights: &Weights) -> Vec<Angles> {
         {
             all.push(Angles {
                 rope,
-                steps: steps(rope, weights),
-                length: length(rope.scaling),
+                steps: steps(rope, weights, ctx_len),
+                length: rope.scaling.length(),
                 turns: Vec::new(),
             });
         }
@@ -35,8 +35,14 @@ pub(crate) fn angles(graph: &Graph, weights: &Weights) -> Vec<Angles> {
 }
 
 /// In float64, since an angle is a large number of which only the remainder counts.
-fn steps(rope: Rope, weights: &Weights) -> Vec<f64> {
-    let factors = rope.factors.map(|id| weights.vector(id));
+fn steps(rope: Rope, weights: &Weights, ctx_len: usize) -> Vec<f64> {
+    let factors = match rope.scaling {
+        RopeScaling::LongRope {
+            trained_context, ..
+        } if ctx_len > trained_context => rope.long_factors,
+        _ => rope.factors,
+    };
+    let factors = factors.map(|id| weights.vector(id));
     let step = |pair: usize| {
         let power = -2.0 * pair as f64 / rope.n_rot as f64;
         let factor = factors.map_or(1.0, |factors| f64::from(factors[pair]));
@@ -48,7 +54,7 @@ fn steps(rope: Rope, weights: &Weights) -> Vec<f64> {
 /// What is left of a pair's step when the context is stretched.
 fn stretch(rope: Rope, pair: usize) -> f64 {
     match rope.scaling {
-        RopeScaling::None => 1.0,
+        RopeScaling::None | RopeScaling::LongRope { .. } => 1.0,
         RopeScaling::Linear { factor } => 1.0 / f64::from(factor),
         RopeScaling::Yarn {
             factor,
@@ -77,14 +83,6 @@ const YARN_TURNS_SLOW: f64 = 1.0;
 
 /// The shortest ramp between the two, in pairs: none would divide by zero.
 const YARN_RAMP_MIN: f64 = 0.001;
-
-/// YaRN makes queries and keys longer, since attention over more tokens is flatter.
-fn length(scaling: RopeScaling) -> f64 {
-    match scaling {
-        RopeScaling::Yarn { factor, .. } => 1.0 + 0.1 * f64::from(factor).ln(),
-        RopeScaling::None | RopeScaling::Linear { .. } => 1.0,
-    }
-}
 
 /// Computes the angles of a forward's rows, once for all layers.
 pub(crate) fn prepare(f: &mut Forward<'_>) {

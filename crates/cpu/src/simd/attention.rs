@@ -9,6 +9,9 @@
 //! So the result of a query does not depend on the queries that are computed beside it, nor on
 //! where a batch began.
 
+use half::f16;
+use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
+
 use super::tiles::Tile;
 
 /// Positions of a page.
@@ -34,6 +37,23 @@ pub(crate) struct KvHead<'a> {
     pub(crate) keys: &'a [u16],
     /// Written by [`super::Kernels::append`].
     pub(crate) values: &'a [u16],
+}
+
+impl KvHead<'_> {
+    /// The page in float32, position after position.
+    pub(crate) fn to_floats(self, head_dim: usize, keys: &mut [f32], values: &mut [f32]) {
+        let halves: &[f16] = self.values.reinterpret_cast();
+        halves.convert_to_f32_slice(values);
+        let halves: &[f16] = self.keys.reinterpret_cast();
+        let mut lanes = [0.0f32; KEY_LANES];
+        for (place, halves) in halves.chunks_exact(KEY_LANES).enumerate() {
+            halves.convert_to_f32_slice(&mut lanes);
+            let (first, element) = (place / head_dim * KEY_LANES, place % head_dim);
+            for (lane, value) in lanes.iter().enumerate() {
+                keys[(first + lane) * head_dim + element] = *value;
+            }
+        }
+    }
 }
 
 /// What a tile of queries attends to. The tile's columns are the query heads that share the key
