@@ -6,7 +6,7 @@ use crate::data::{self, Case, Golden};
 use crate::runner::{self, SLOT};
 
 /// Root mean square and largest absolute difference.
-fn distance(found: &[f32], expected: &[f32]) -> (f32, f32) {
+pub(crate) fn distance(found: &[f32], expected: &[f32]) -> (f32, f32) {
     assert_eq!(found.len(), expected.len());
     let mut squares = 0.0f64;
     let mut largest = 0.0f32;
@@ -123,6 +123,7 @@ impl Tap for Trace {
             (Some("blk"), Some(layer), Some("out")) => format!("l_out-{layer}"),
             (Some("output_norm"), ..) => "result_norm".to_owned(),
             (Some("embed"), ..) => "inp_embd".to_owned(),
+            (Some("embed_scaled"), ..) => "inp_scaled".to_owned(),
             _ => return,
         };
         self.0.push((name, values.to_vec()));
@@ -193,4 +194,15 @@ models! {
     qwen35moe_q8_0: "s20-qwen35moe-q8_0" Amplified Median,
     qwen3next_q8_0: "s21-qwen3next-q8_0" Amplified Median,
     llama_iq: "s22-llama-iq2-iq3" Plain All,
+    phi3_q4_0: "s23-phi3-q4_0" Plain All,
+    phi3_q8_0_of_two_lengths: "s24-phi3-longrope-q8_0" Plain All,
+    gemma2_q4_0: "s25-gemma2-q4_0" Amplified All,
+    granite_q5_1_tied: "s26-granite-q5_1" Plain All,
+    gpt_oss_mxfp4: "s27-gpt-oss-mxfp4" Plain Median,
+    olmo2_f16: "s28-olmo2-f16" Plain All,
+    smollm3_q5_0_tied: "s29-smollm3-q5_0" Plain All,
+    deepseek_q4_1: "s30-deepseek-q4_1" Plain Median,
+    gemma3_q8_0_stretched: "s31-gemma3-stretched-q8_0" Amplified All,
+    olmo2_q8_0_with_windows_and_yarn: "s32-olmo2-window-q8_0" Plain All,
+    granitemoe_q8_0_tied: "s33-granitemoe-q8_0" Plain Median,
 }
