@@ -23,5 +23,5 @@ mod values;
 mod weights;
 
 pub use backend::{CpuBackend, CpuConfig};
-pub use simd::Isa;
+pub use simd::{Isa, packed_types};
 pub use threads::cores::default_threads;

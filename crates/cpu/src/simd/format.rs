@@ -104,6 +104,11 @@ pub(crate) static FORMATS: [Format; 11] = [
     integers::<q6_k::Q6K>(&q6_k::TYPE),
 ];
 
+/// The storage types for which there are kernels. Others are multiplied as on the exact path.
+pub fn packed_types() -> impl Iterator<Item = &'static QuantType> {
+    FORMATS.iter().map(|format| format.quant)
+}
+
 /// The place of a type in [`FORMATS`].
 pub(crate) fn format_idx(quant: &QuantType) -> Option<usize> {
     FORMATS.iter().position(|f| f.quant.id == quant.id)

@@ -39,4 +39,4 @@ pub use kernels::Isa;
 pub(crate) use kernels::{Chosen, Input, Kernels, choose};
 pub(crate) use packed::{InputKind, Packed};
 pub(crate) use panel::Panel;
-pub(crate) use tiles::{Tile, TileQueue};
+pub(crate) use tiles::{Tile, TileQueue, grouped_tiles};

@@ -75,6 +75,37 @@ impl<'a> TileQueue<'a> {
     }
 }
 
+/// Cuts a matrix by groups of rows, one group behind the other, and each group into tiles. `groups`
+/// gives how many rows each has, and the rows and columns of its tiles. Gives each tile with the
+/// number of its group.
+pub(crate) fn grouped_tiles<'a>(
+    out: &'a mut [f32],
+    width: usize,
+    groups: impl Iterator<Item = (usize, (usize, usize))>,
+) -> Vec<(usize, Tile<'a>)> {
+    let n_rows = out.len() / width;
+    let mut tiles = Vec::new();
+    let mut first_row = 0;
+    for (group_idx, (rows, (rows_per_tile, cols_per_tile))) in groups.enumerate() {
+        let end = first_row + rows;
+        assert!(end <= n_rows, "rows of the matrix");
+        for col in (0..width).step_by(cols_per_tile) {
+            for row in (first_row..end).step_by(rows_per_tile) {
+                let tile = Tile {
+                    out: out.as_mut_ptr(),
+                    width,
+                    rows: row..(row + rows_per_tile).min(end),
+                    cols: col..(col + cols_per_tile).min(width),
+                    borrow: PhantomData,
+                };
+                tiles.push((group_idx, tile));
+            }
+        }
+        first_row = end;
+    }
+    tiles
+}
+
 /// A piece of an output matrix: some rows, and in them some columns.
 pub(crate) struct Tile<'a> {
     pub(super) out: *mut f32,
