@@ -1,6 +1,8 @@
 //! Whole sessions on small models.
 
-use candor_arch::models::{gemma3::GEMMA3, llama::LLAMA, qwen2::QWEN2, qwen3next::QWEN3NEXT};
+use candor_arch::models::{
+    gemma3::GEMMA3, gpt_oss::GPT_OSS, llama::LLAMA, phi3::PHI3, qwen2::QWEN2, qwen3next::QWEN3NEXT,
+};
 
 use super::Subject;
 use super::bench::{
@@ -39,10 +41,15 @@ pub(super) fn models_by_state() -> Vec<Bench> {
     all
 }
 
-/// Models of all forms, with several types.
+/// Models of all forms, with several types: matrices in one tensor and sinks among them.
 fn models() -> Vec<Bench> {
     let mut all = Vec::from(dense_models());
     all.extend(special_models());
+    all.push(Bench::new(small(&PHI3), |_| quant("Q4_K")));
+    all.push(Bench::new(small(&GPT_OSS), |name| match name {
+        name if name.contains("_exps") => quant("MXFP4"),
+        _ => quant("Q8_0"),
+    }));
     all
 }
 
