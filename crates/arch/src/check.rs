@@ -24,6 +24,11 @@ pub enum Problem {
         /// The name of the other.
         found: String,
     },
+    /// A tensor that nothing asks for is one of those that change the results.
+    Unused {
+        /// Its name.
+        name: String,
+    },
     /// A tensor has another shape.
     Shape {
         /// Its name.
@@ -64,6 +69,11 @@ impl fmt::Display for Problem {
                 "the tensor {name} is missing, since the file has experts there ({found}): with \
                  them this architecture is not supported by this version"
             ),
+            Self::Unused { name } => write!(
+                f,
+                "the file has the tensor {name}, which changes the results and is not supported by \
+                 this version"
+            ),
             Self::Shape {
                 name,
                 expected,
@@ -93,8 +103,12 @@ fn shape(dims: &[usize]) -> String {
     dims.join(" × ")
 }
 
+/// What tensors are called that are added to products or multiplied with them: left out, they would
+/// leave a model that runs and writes nonsense.
+const NEEDED_ENDS: [&str; 2] = [".bias", ".scale"];
+
 /// Every problem of the file with this graph; empty if it can be run. Tensors that the graph does
-/// not ask for are no problem.
+/// not ask for are no problem, unless they belong to one of its products.
 pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
     let wanted: HashSet<&str> = graph.weights.iter().map(|w| w.name.as_str()).collect();
     let mut extra: Vec<&TensorInfo> = index
@@ -113,6 +127,20 @@ pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
             None => problems.push(missing(weight, &mut extra, index)),
         }
     }
+    let belongs = |name: &str| match name.strip_prefix("blk.") {
+        // Layers behind the last are another model's, which guesses what this one will say.
+        Some(rest) => {
+            let layer = rest.split('.').next().and_then(|layer| layer.parse().ok());
+            layer.is_some_and(|layer: usize| layer < graph.hparams.n_layers)
+        }
+        None => name.starts_with("output"),
+    };
+    let unused = extra.into_iter().filter(|tensor| {
+        belongs(&tensor.name) && NEEDED_ENDS.iter().any(|end| tensor.name.ends_with(end))
+    });
+    problems.extend(unused.map(|tensor| Problem::Unused {
+        name: tensor.name.clone(),
+    }));
     problems
 }
 

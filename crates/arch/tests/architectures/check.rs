@@ -39,8 +39,31 @@ fn every_problem_is_named() {
 
 #[test]
 fn what_nobody_asks_for_is_no_problem() {
-    let more = tiny("llama").with_tensor("blk.0.more.weight", &[7, 32], "F32");
+    let more = tiny("llama")
+        .with_tensor("blk.0.more.weight", &[7, 32], "F32")
+        .with_tensor("blk.1.ffn_up.bias", &[64], "F32")
+        .with_tensor("v.blk.0.attn_q.bias", &[64], "F32");
     problems(&more, &[]);
+}
+
+#[test]
+fn what_changes_a_product_and_is_not_computed_is_named() {
+    let biased = tiny("llama")
+        .with_tensor("blk.0.ffn_up.bias", &[64], "F32")
+        .with_tensor("blk.0.attn_q.bias", &[32], "F32")
+        .with_tensor("blk.0.attn_q.scale", &[1], "F32")
+        .with_tensor("output.bias", &[50], "F32");
+    problems(
+        &biased,
+        &[
+            "the file has the tensor blk.0.ffn_up.bias, which changes the results and is not \
+             supported by this version",
+            "the file has the tensor blk.0.attn_q.scale, which changes the results and is not \
+             supported by this version",
+            "the file has the tensor output.bias, which changes the results and is not supported by \
+             this version",
+        ],
+    );
 }
 
 #[test]
