@@ -4,14 +4,17 @@
 //! leave it. Replies for people do not come from here. The measurements run the shipped loop
 //! ([`schedule::step`]) with tokens that were chosen beforehand.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candor_backend::{
     Backend, Batch, CancelToken, Feed, Outcome, Row, RowOutput, SessionError, SlotId, Step, Want,
 };
 
-use crate::config::Clock;
-use crate::load::{self, Live, LoadFailure, LoadSpec, LoadedModel, ModelId, Watch};
+use crate::config::{Clock, EngineConfig};
+use crate::load::{
+    self, Live, LoadFailure, LoadOptions, LoadSpec, LoadedModel, ModelId, TextSide, Watch,
+};
 use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority, RequestError};
 use crate::sampler::Sampling;
 use crate::schedule::{self, CHUNK_TOKENS};
@@ -66,16 +69,26 @@ impl Direct {
     pub fn load(
         backends: &mut [Box<dyn Backend>],
         spec: &LoadSpec,
-        clock: Clock,
+        config: &EngineConfig,
         watch: &mut Watch<'_>,
     ) -> Result<Self, LoadFailure> {
+        let clock = Arc::clone(&config.clock);
         let started = clock();
         let elapsed = || clock().saturating_duration_since(started);
         let mut watch = |stage: LoadStage, done: u64, total: u64| match spec.cancel.is_cancelled() {
             true => Step::Stop,
             false => watch(stage, done, total),
         };
-        let prepared = load::prepare(spec, &mut watch)?;
+        // Nothing here reads or writes text.
+        let spec = LoadSpec {
+            options: LoadOptions {
+                text: TextSide::IdsOnly,
+                ..spec.options
+            },
+            ..spec.clone()
+        };
+        let prepared = load::prepare(&spec, &mut watch)?;
+        prepared.refuse_too_large((config.available_memory)())?;
         let live = load::place(prepared, ModelId(0), backends, &mut watch, &elapsed)?;
         Ok(Self { live, clock })
     }

@@ -18,9 +18,11 @@ mod config;
 pub mod direct;
 mod draw;
 pub mod guard;
+mod guarded;
 mod load;
 mod message;
 mod prefix;
+mod repetition;
 mod request;
 mod sampler;
 pub mod schedule;
@@ -40,12 +42,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub use candor_backend::CancelToken;
 pub use config::{AvailableMemory, Clock, EngineConfig};
 pub use load::{
-    CONTEXT_TOKENS_DEFAULT, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel, ModelId,
-    Watch,
+    CONTEXT_TOKENS_DEFAULT, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
+    MakeBackends, ModelId, TextSide, Watch,
 };
 pub use message::{
     EngineState, FinishReason, LoadStage, Loading, Refused, Stats, TurnCode, WhyNoModel,
 };
+pub use repetition::{REPEATED_TOKENS_MIN, Repeated};
 pub use request::{
     EndTokens, GenerateOptions, GenerateRequest, Priority, REPLY_TOKENS_MAX, RequestError,
 };
@@ -126,10 +129,37 @@ impl EngineHandle {
     /// # Errors
     /// [`NotTaken`]; how the load went is in the answer.
     pub fn load(&self, spec: LoadSpec) -> Result<LoadAnswer, NotTaken> {
+        self.begin_load(spec, None)
+    }
+
+    /// As [`EngineHandle::load`], but what `others` makes computes from this model on. Backends and
+    /// model before stay together if the load fails; for a file that is refused none are made.
+    ///
+    /// # Errors
+    /// As for [`EngineHandle::load`].
+    pub fn load_on(&self, spec: LoadSpec, others: MakeBackends) -> Result<LoadAnswer, NotTaken> {
+        self.begin_load(spec, Some(others))
+    }
+
+    fn begin_load(
+        &self,
+        spec: LoadSpec,
+        others: Option<MakeBackends>,
+    ) -> Result<LoadAnswer, NotTaken> {
         let (answer, receiver) = oneshot::channel();
-        let job = Box::new(LoadJob { spec, answer });
+        let job = Box::new(LoadJob {
+            spec,
+            others,
+            answer,
+        });
         self.send(Command::Load(job)).map_err(|(why, _)| why)?;
         Ok(LoadAnswer(receiver))
+    }
+
+    /// Whether the thread has ended: it answers nothing any more, and another engine has to be
+    /// started.
+    pub fn has_ended(&self) -> bool {
+        self.inbox.is_closed()
     }
 
     /// Writes a reply. The log is the request's own, and it ends whatever happens.

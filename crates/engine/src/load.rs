@@ -11,7 +11,7 @@ use candor_backend::{
     Backend, CancelToken, DeviceInfo, KvType, LoadError, Loaded, Model, Numerics, OpenError,
     OpenOptions, Part, Precision, Progress, Step, Unavailable, Unsupported,
 };
-use candor_modelfile::{ModelFile, OpenError as FileError};
+use candor_modelfile::{Assumed, Index, LayOutError, ModelFile, OpenError as FileError};
 use candor_text::{Tokenizer, TokenizerError};
 
 use crate::guard::{self, Servable};
@@ -30,6 +30,8 @@ const PAGE_TOKENS: usize = 256;
 pub struct LoadSpec {
     /// The file.
     pub path: PathBuf,
+    /// What a person states about it.
+    pub assumed: Assumed,
     /// How.
     pub options: LoadOptions,
     /// Stops the load.
@@ -46,6 +48,19 @@ pub struct LoadOptions {
     pub slots: usize,
     /// The arithmetic.
     pub precision: Precision,
+    /// How keys and values are kept; none for what belongs to the arithmetic.
+    pub kv: Option<KvType>,
+    /// Whether text is read and written.
+    pub text: TextSide,
+}
+
+/// Whether a load needs a vocabulary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextSide {
+    /// A model without one that can be used is refused.
+    Needed,
+    /// Token ids go in and come out; text comes out as far as the file tells.
+    IdsOnly,
 }
 
 impl Default for LoadOptions {
@@ -54,9 +69,15 @@ impl Default for LoadOptions {
             ctx_len: None,
             slots: 1,
             precision: Precision::Fast,
+            kv: None,
+            text: TextSide::Needed,
         }
     }
 }
+
+/// Makes other backends on the engine thread, once it is known that the file is good. The last one
+/// is the reference.
+pub type MakeBackends = Box<dyn FnOnce() -> Vec<Box<dyn Backend>> + Send>;
 
 /// Tells the loads of one engine apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +105,8 @@ pub struct LoadedModel {
     pub passed_over: Vec<Unavailable>,
     /// What it computes with.
     pub numerics: Numerics,
+    /// How keys and values are kept.
+    pub kv: KvType,
     /// What it takes, as arithmetic.
     pub footprint: Footprint,
     /// Memory that the weights take beside the mapped file, as the backend counts it.
@@ -243,6 +266,27 @@ pub(crate) struct Prepared {
     pub(crate) footprint: Footprint,
 }
 
+impl Prepared {
+    /// Refuses what there is no memory for. The exact path reads weights where they are mapped,
+    /// which takes none.
+    pub(crate) fn refuse_too_large(&self, available: Option<u64>) -> Result<(), LoadFailure> {
+        let total = self.footprint.total_bytes();
+        let needed_bytes = match self.options.precision {
+            Precision::Exact => total - self.footprint.weights_bytes,
+            Precision::Fast => total,
+        };
+        match available {
+            Some(available_bytes) if needed_bytes > available_bytes => {
+                Err(LoadFailure::OutOfMemory {
+                    needed_bytes,
+                    available_bytes,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A model that can serve. The session is dropped before the weights.
 pub(crate) struct Live {
     pub(crate) servable: Servable,
@@ -255,7 +299,7 @@ pub(crate) struct Live {
 pub(crate) fn prepare(spec: &LoadSpec, watch: &mut Watch<'_>) -> Result<Prepared, LoadFailure> {
     let path = spec.path.clone();
     go(watch(LoadStage::File, 0, 0))?;
-    let file = ModelFile::open(&path)?;
+    let file = ModelFile::open_as(&path, &spec.assumed)?;
     let index = file.index();
     let refused = |source| LoadFailure::Architecture {
         path: path.clone(),
@@ -269,22 +313,12 @@ pub(crate) fn prepare(spec: &LoadSpec, watch: &mut Watch<'_>) -> Result<Prepared
     let options = open_options(&spec.options, graph.hparams.context_length);
     let asked = FootprintOptions {
         state_tokens: options.state_tokens,
-        state_value_bytes: match options.kv {
-            KvType::F32 => 4,
-            KvType::F16 => 2,
-        },
+        kv: options.kv,
         rows_max: CHUNK_TOKENS,
     };
     let footprint = candor_arch::footprint(&graph, index, asked);
     go(watch(LoadStage::Tokenizer, 0, 0))?;
-    let Some(tokenizer) = &index.tokenizer else {
-        return Err(LoadFailure::NoTokenizer { path });
-    };
-    let refused = |source| LoadFailure::Tokenizer {
-        path: path.clone(),
-        source,
-    };
-    let tokenizer = Arc::new(Tokenizer::from_spec(tokenizer).map_err(refused)?);
+    let tokenizer = Arc::new(tokenizer(index, spec.options.text, &path)?);
     go(watch(LoadStage::Tokenizer, 0, 0))?;
     let model = Arc::new(Model { file, graph });
     Ok(Prepared {
@@ -294,6 +328,18 @@ pub(crate) fn prepare(spec: &LoadSpec, watch: &mut Watch<'_>) -> Result<Prepared
         options,
         footprint,
     })
+}
+
+fn tokenizer(index: &Index, text: TextSide, path: &Path) -> Result<Tokenizer, LoadFailure> {
+    let spec = index.tokenizer.as_ref();
+    let found = spec.map_or(Err(TokenizerError::Absent), Tokenizer::from_spec);
+    let path = path.to_owned();
+    match (found, text) {
+        (Ok(tokenizer), _) => Ok(tokenizer),
+        (Err(reason), TextSide::IdsOnly) => Ok(Tokenizer::ids_only(spec, reason)),
+        (Err(TokenizerError::Absent), TextSide::Needed) => Err(LoadFailure::NoTokenizer { path }),
+        (Err(source), TextSide::Needed) => Err(LoadFailure::Tokenizer { path, source }),
+    }
 }
 
 fn go(step: Step) -> Result<(), LoadFailure> {
@@ -312,10 +358,10 @@ fn open_options(options: &LoadOptions, trained: usize) -> OpenOptions {
         ctx_len,
         slots_max: options.slots,
         state_tokens: pages.saturating_mul(PAGE_TOKENS),
-        kv: match options.precision {
+        kv: options.kv.unwrap_or(match options.precision {
             Precision::Exact => KvType::F32,
             Precision::Fast => KvType::F16,
-        },
+        }),
         precision: options.precision,
     }
 }
@@ -362,6 +408,7 @@ pub(crate) fn place(
         return Err(LoadFailure::Unsupported { path, missing });
     }
     go(watch(LoadStage::Weights, 0, 0))?;
+    lay_out(&model.file, watch)?;
     let weights = backend
         .load(Arc::clone(&model), Part::All, &mut Forward(watch))
         .map_err(|error| of_backend(error, &path))?;
@@ -388,6 +435,7 @@ pub(crate) fn place(
         device,
         passed_over,
         numerics: session.numerics(),
+        kv: options.kv,
         footprint,
         weights_bytes: weights.weights_bytes(),
         load_time: elapsed(),
@@ -397,6 +445,18 @@ pub(crate) fn place(
         servable,
         _weights: weights,
         info: Arc::new(info),
+    })
+}
+
+/// Lays out what the file has in a form that nothing computes with, so that it can be stopped.
+fn lay_out(file: &ModelFile, watch: &mut Watch<'_>) -> Result<(), LoadFailure> {
+    let total = file.index().unpacked_bytes;
+    let laid_out = file.lay_out(&mut |done| watch(LoadStage::Weights, done, total) == Step::Go);
+    laid_out.map_err(|error| match error {
+        LayOutError::Stopped => LoadFailure::Stopped,
+        LayOutError::NoMemory { .. } => LoadFailure::Broken {
+            reason: error.to_string(),
+        },
     })
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::load::{LoadCode, LoadFailure, LoadedModel};
+use crate::load::{LoadCode, LoadFailure, LoadSpec, LoadedModel, MakeBackends};
 use crate::request::GenerateRequest;
 
 /// What the engine thread is told. Stopping is not among them: a stop sets a flag and waits in no
@@ -23,10 +23,19 @@ pub(crate) enum Command {
 }
 
 /// A load with the place for its answer.
-#[derive(Debug)]
 pub(crate) struct LoadJob {
-    pub(crate) spec: crate::load::LoadSpec,
+    pub(crate) spec: LoadSpec,
+    /// What computes from this model on, if it is to be something else.
+    pub(crate) others: Option<MakeBackends>,
     pub(crate) answer: tokio::sync::oneshot::Sender<Result<Arc<LoadedModel>, LoadFailure>>,
+}
+
+impl fmt::Debug for LoadJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadJob")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the engine is doing, for everybody who wants to know.

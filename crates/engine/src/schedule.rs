@@ -111,6 +111,8 @@ fn admit(servable: &mut Servable, sequences: &mut [Sequence]) -> Result<(), Sess
             continue;
         };
         let reusable = prefix::reusable(&servable.slots()[slot_idx].tokens, &sequences[i].ids);
+        // It has the slot even if that fails, and so fails with it instead of trying for ever.
+        sequences[i].slot = Some(SlotId(slot_idx));
         let cached = servable.take_slot(SlotId(slot_idx), reusable)?;
         sequences[i].place(SlotId(slot_idx), cached);
     }

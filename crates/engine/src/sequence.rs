@@ -7,6 +7,7 @@ use candor_backend::{CancelToken, SlotId};
 use candor_text::{Detokenizer, Show, StopMatcher, Tokenizer};
 
 use crate::message::{FinishReason, Stats, TurnCode};
+use crate::repetition::Repetition;
 use crate::request::{EndTokens, GenerateRequest, Priority};
 use crate::sampler::{NotFinite, Sampler};
 use crate::turn_log::{TurnState, TurnWriter};
@@ -58,6 +59,7 @@ struct Text {
     stop: StopMatcher,
     ends: EndTokens,
     writer: TurnWriter,
+    repetition: Repetition,
     /// Whether "waiting" was said.
     said_waiting: bool,
 }
@@ -80,6 +82,7 @@ impl Sequence {
             stop: request.stop,
             ends: request.ends,
             writer: request.writer,
+            repetition: Repetition::new(),
             said_waiting: false,
         };
         Self {
@@ -230,6 +233,9 @@ impl Text {
         let piece = self.tokenizer.piece(token, Show::Text);
         let step = self.stop.push(self.detokenizer.push(piece));
         self.writer.token(token, step.text);
+        if let Some(repeated) = self.repetition.push(token) {
+            self.writer.repeats(repeated);
+        }
         step.matched.is_some()
     }
 

@@ -8,6 +8,7 @@ use candor_testkit::TinyModel;
 use candor_testkit::scripted::{HANG_LIMIT, Script};
 use tempfile::TempDir;
 
+use crate::config::EngineConfig;
 use crate::load::{self, Live, LoadOptions, LoadSpec, LoadedModel, ModelId};
 use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority};
 use crate::sampler::Sampling;
@@ -33,6 +34,7 @@ impl ModelFolder {
     pub(crate) fn spec(&self, name: &str, options: LoadOptions) -> LoadSpec {
         LoadSpec {
             path: self.0.path().join(name),
+            assumed: candor_modelfile::Assumed::default(),
             options,
             cancel: CancelToken::new(),
         }
@@ -52,11 +54,17 @@ pub(crate) fn live(script: &Script, ctx_len: usize, slots: usize) -> Live {
         ..LoadOptions::default()
     };
     let folder = ModelFolder::new();
-    let spec = folder.spec("tiny.gguf", options);
+    live_on(
+        Box::new(script.backend()),
+        &folder.spec("tiny.gguf", options),
+    )
+}
+
+/// A model on a backend, in this thread.
+pub(crate) fn live_on(backend: Box<dyn Backend>, spec: &LoadSpec) -> Live {
     let mut go = |_, _, _| Step::Go;
-    let prepared = load::prepare(&spec, &mut go).unwrap();
-    let mut backends: Vec<Box<dyn Backend>> = vec![Box::new(script.backend())];
-    load::place(prepared, ModelId(1), &mut backends, &mut go, &|| {
+    let prepared = load::prepare(spec, &mut go).unwrap();
+    load::place(prepared, ModelId(1), &mut [backend], &mut go, &|| {
         Duration::ZERO
     })
     .unwrap()
@@ -132,4 +140,12 @@ pub(crate) fn end_of(log: &TurnLog) -> Event {
 /// A clock that runs.
 pub(crate) fn clock() -> crate::Clock {
     Arc::new(Instant::now)
+}
+
+/// The machine's clock, and memory that nobody knows.
+pub(crate) fn config() -> EngineConfig {
+    EngineConfig {
+        clock: clock(),
+        available_memory: Arc::new(|| None),
+    }
 }

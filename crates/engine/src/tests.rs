@@ -1,7 +1,9 @@
 //! The engine thread by its outside, over a scripted backend.
 
+mod ends;
 mod load;
 mod measure;
+mod panics;
 mod request;
 mod turns;
 
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 use candor_backend::CancelToken;
 use candor_testkit::scripted::{HANG_LIMIT, Script};
 
-use crate::testing::{LETTERS, ModelFolder, clock, request};
+use crate::testing::{LETTERS, ModelFolder, clock, config, request};
 use crate::*;
 
 /// An engine on a scripted backend, with a folder of models.
@@ -28,11 +30,14 @@ impl Running {
     }
 
     fn with_memory(available: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
-        let script = Script::new(LETTERS);
-        let config = EngineConfig {
+        Self::with(EngineConfig {
             clock: clock(),
             available_memory: Arc::new(available),
-        };
+        })
+    }
+
+    fn with(config: EngineConfig) -> Self {
+        let script = Script::new(LETTERS);
         let handle = Engine::spawn(config, vec![Box::new(script.backend())]).unwrap();
         Self {
             folder: ModelFolder::new(),

@@ -3,11 +3,14 @@
 //!
 //! A load waits until the replies before it have ended. While it runs, its watcher reads the
 //! inbox, so that what is stopped meanwhile ends at once, and a shutdown is heard.
+//!
+//! Nothing that breaks down here ends the thread: every round of the loop is guarded, the replies
+//! that were under way end with a code, and the thread goes on without the model. However the
+//! thread does end, the state says so.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +18,10 @@ use candor_backend::{Backend, CancelToken, Step};
 use tokio::sync::{mpsc, watch};
 
 use crate::config::EngineConfig;
-use crate::load::{self, Live, LoadFailure, LoadedModel, ModelId, Prepared};
+use crate::guarded::guarded;
+use crate::load::{
+    self, Live, LoadFailure, LoadSpec, LoadedModel, MakeBackends, ModelId, Prepared,
+};
 use crate::message::{
     Command, EngineState, FinishReason, LoadJob, LoadStage, Loading, Refused, TurnCode, WhyNoModel,
 };
@@ -35,12 +41,28 @@ pub(crate) struct Worker {
     config: EngineConfig,
     backends: Vec<Box<dyn Backend>>,
     inbox: Inbox,
-    state: watch::Sender<EngineState>,
     live: Option<Live>,
     /// How the last load failed, while the model before it stays.
     refused: Option<Refused>,
     sequences: Vec<Sequence>,
     loads: u64,
+    /// The last field, and so the last to go: what it says at the end is true of all others.
+    state: Told,
+}
+
+/// The state as everybody is told it; [`EngineState::Closed`] once there is no thread any more.
+struct Told(watch::Sender<EngineState>);
+
+impl Told {
+    fn tell(&self, state: EngineState) {
+        self.0.send_replace(state);
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.tell(EngineState::Closed);
+    }
 }
 
 /// Commands that were not obeyed yet.
@@ -70,30 +92,42 @@ impl Worker {
             config,
             backends,
             inbox,
-            state,
             live,
             refused,
             sequences,
             loads: 0,
+            state: Told(state),
         }
     }
 
     /// Works until it is told to end, or until nobody can tell it anything any more.
     pub(crate) fn run(mut self) {
         loop {
-            if self.sequences.is_empty() && !self.inbox.wait() {
-                break;
-            }
-            self.inbox.take_in();
-            if self.inbox.closing.is_cancelled() {
-                break;
-            }
-            self.obey();
-            if !self.sequences.is_empty() {
-                self.step();
+            match guarded(|| self.round()) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break,
+                Err(reason) => self.break_down(TurnCode::Broken, reason),
             }
         }
-        self.close();
+        // What is not ended here is ended when it is dropped.
+        guarded(|| self.close()).ok();
+        self.drop_model();
+    }
+
+    /// Waits for something to do, and does it.
+    fn round(&mut self) -> ControlFlow<()> {
+        if self.sequences.is_empty() && !self.inbox.wait() {
+            return ControlFlow::Break(());
+        }
+        self.inbox.take_in();
+        if self.inbox.closing.is_cancelled() {
+            return ControlFlow::Break(());
+        }
+        self.obey();
+        if !self.sequences.is_empty() {
+            self.step();
+        }
+        ControlFlow::Continue(())
     }
 
     fn now(&self) -> Instant {
@@ -114,8 +148,7 @@ impl Worker {
                 Command::Unload => {
                     self.end_all(TurnCode::Unloaded, &TurnCode::Unloaded.to_string());
                     self.drop_model();
-                    self.state
-                        .send_replace(EngineState::NoModel(WhyNoModel::Unloaded));
+                    self.state.tell(EngineState::NoModel(WhyNoModel::Unloaded));
                 }
                 Command::Wake => {}
             }
@@ -144,37 +177,34 @@ impl Worker {
         let Some(live) = &mut self.live else {
             return self.end_all(TurnCode::NoModel, &TurnCode::NoModel.to_string());
         };
-        let (servable, sequences) = (&mut live.servable, &mut self.sequences);
-        let stepped = catch_unwind(AssertUnwindSafe(|| schedule::step(servable, sequences)));
+        let Progress { ended, lost, .. } = schedule::step(&mut live.servable, &mut self.sequences);
         let after = self.now();
-        match stepped {
-            Ok(Progress { ended, lost, .. }) => {
-                for sequence in &mut self.sequences {
-                    sequence.observe(before, after);
-                }
-                for mut sequence in ended {
-                    sequence.observe(before, after);
-                    sequence.close(after, || (TurnCode::Internal, String::new()));
-                }
-                if let Some(reason) = lost {
-                    self.break_down(TurnCode::DeviceLost, reason);
-                }
-            }
-            Err(panic) => self.break_down(TurnCode::Broken, panic_message(&*panic)),
+        for sequence in &mut self.sequences {
+            sequence.observe(before, after);
+        }
+        for mut sequence in ended {
+            sequence.observe(before, after);
+            sequence.close(after, || (TurnCode::Internal, String::new()));
+        }
+        if let Some(reason) = lost {
+            self.break_down(TurnCode::DeviceLost, reason);
         }
     }
 
     /// Goes on without the model, whose state nobody knows any more.
     fn break_down(&mut self, code: TurnCode, reason: String) {
-        self.end_all(code, &reason);
+        // Where even that breaks down, the logs end themselves.
+        guarded(|| self.end_all(code, &reason)).ok();
         self.drop_model();
         self.state
-            .send_replace(EngineState::NoModel(WhyNoModel::Broken { reason }));
+            .tell(EngineState::NoModel(WhyNoModel::Broken { reason }));
     }
 
     fn end_all(&mut self, code: TurnCode, message: &str) {
+        // Taken first: whatever breaks down from here on drops them all.
+        let sequences = mem::take(&mut self.sequences);
         let now = self.now();
-        for sequence in self.sequences.drain(..) {
+        for sequence in sequences {
             sequence.close(now, || (code, message.to_owned()));
         }
     }
@@ -184,25 +214,25 @@ impl Worker {
         self.refused = None;
         let live = self.live.take();
         // If it does, what it held is lost; the thread is not.
-        catch_unwind(AssertUnwindSafe(move || drop(live))).ok();
+        guarded(move || drop(live)).ok();
     }
 
     fn load(&mut self, job: LoadJob) {
-        let LoadJob { spec, answer } = job;
+        let LoadJob {
+            spec,
+            others,
+            answer,
+        } = job;
         let path = spec.path.clone();
-        let loaded = catch_unwind(AssertUnwindSafe(|| self.try_load(&spec)));
-        let loaded = loaded.unwrap_or_else(|panic| {
-            Err(LoadFailure::Broken {
-                reason: panic_message(&*panic),
-            })
-        });
+        let broken = |reason| Err(LoadFailure::Broken { reason });
+        let loaded = guarded(|| self.try_load(&spec, others)).unwrap_or_else(broken);
         self.refused = loaded.as_ref().err().map(|failure| Refused {
             path,
             code: failure.code(),
             message: failure.to_string(),
         });
         let refused = self.refused.clone();
-        self.state.send_replace(match (&self.live, refused) {
+        self.state.tell(match (&self.live, refused) {
             (Some(live), refused) => EngineState::Ready {
                 model: Arc::clone(&live.info),
                 refused,
@@ -214,7 +244,11 @@ impl Worker {
         answer.send(loaded).ok();
     }
 
-    fn try_load(&mut self, spec: &load::LoadSpec) -> Result<Arc<LoadedModel>, LoadFailure> {
+    fn try_load(
+        &mut self,
+        spec: &LoadSpec,
+        others: Option<MakeBackends>,
+    ) -> Result<Arc<LoadedModel>, LoadFailure> {
         let started = self.now();
         let clock = Arc::clone(&self.config.clock);
         let elapsed = || clock().saturating_duration_since(started);
@@ -224,20 +258,25 @@ impl Worker {
         self.make_room(&prepared)?;
         self.loads += 1;
         let id = ModelId(self.loads);
-        // The backends cannot be borrowed while the watcher has the rest.
-        let mut backends = mem::take(&mut self.backends);
         let placing_from = self.now();
-        let placed = catch_unwind(AssertUnwindSafe(|| {
+        let mut others = others.map(|make| make());
+        let replaces = others.is_some();
+        // The backends cannot be borrowed while the watcher has the rest.
+        let mut backends = others
+            .take()
+            .unwrap_or_else(|| mem::take(&mut self.backends));
+        let placed = guarded(|| {
             let mut watch =
                 |stage, done, total| self.watch_load(spec, placing_from, (stage, done, total));
             load::place(prepared, id, &mut backends, &mut watch, &elapsed)
-        }));
-        self.backends = backends;
-        let live = placed.unwrap_or_else(|panic| {
-            Err(LoadFailure::Broken {
-                reason: panic_message(&*panic),
-            })
-        })?;
+        });
+        let broken = |reason| Err(LoadFailure::Broken { reason });
+        let placed = placed.unwrap_or_else(broken);
+        // Backends that came with a load that failed go with it.
+        if placed.is_ok() || !replaces {
+            self.backends = backends;
+        }
+        let live = placed?;
         let info = Arc::clone(&live.info);
         self.drop_model();
         self.live = Some(live);
@@ -275,7 +314,7 @@ impl Worker {
     /// Tells how a load goes on and whether it should.
     fn watch_load(
         &mut self,
-        spec: &load::LoadSpec,
+        spec: &LoadSpec,
         started: Instant,
         (stage, done_bytes, total_bytes): (LoadStage, u64, u64),
     ) -> Step {
@@ -297,11 +336,12 @@ impl Worker {
             left,
             kept,
         };
-        self.state.send_replace(EngineState::Loading(loading));
+        self.state.tell(EngineState::Loading(loading));
         Step::Go
     }
 
-    fn close(mut self) {
+    /// Ends and answers everything.
+    fn close(&mut self) {
         // What is being written was stopped; what was not begun was not.
         let (code, message) = (TurnCode::Closed, TurnCode::Closed.to_string());
         for sequence in &mut self.sequences {
@@ -311,8 +351,6 @@ impl Worker {
         }
         self.end_all(code, &message);
         self.inbox.close();
-        self.drop_model();
-        self.state.send_replace(EngineState::Closed);
     }
 }
 
@@ -371,10 +409,4 @@ impl Inbox {
             }
         }
     }
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without words").to_owned()
 }

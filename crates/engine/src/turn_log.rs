@@ -6,9 +6,11 @@
 //! business.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use crate::message::{FinishReason, Stats, TurnCode};
+use crate::repetition::Repeated;
 
 /// Events that one read copies at most: about a second of the fastest reply, and few enough to
 /// copy in microseconds.
@@ -44,6 +46,8 @@ pub enum Event {
     },
     /// The reply came to another phase.
     State(TurnState),
+    /// The reply repeats itself and may never end; somebody could stop it. At most once.
+    Repeats(Repeated),
     /// The end: the reply is complete, as far as its reason says.
     Finished {
         /// Why it ended.
@@ -70,7 +74,10 @@ impl Event {
     pub fn text(&self) -> &str {
         match self {
             Self::Token { text, .. } | Self::Tail { text } => text,
-            Self::State(_) | Self::Finished { .. } | Self::Failed { .. } => "",
+            Self::State(_)
+            | Self::Repeats(_)
+            | Self::Finished { .. }
+            | Self::Failed { .. } => "",
         }
     }
 }
@@ -202,6 +209,10 @@ impl TurnWriter {
         }
     }
 
+    pub(crate) fn repeats(&mut self, repeated: Repeated) {
+        self.append(Event::Repeats(repeated));
+    }
+
     pub(crate) fn finish(mut self, reason: FinishReason, stats: Stats) {
         self.append(Event::Finished { reason, stats });
     }
@@ -220,7 +231,10 @@ impl TurnWriter {
 impl Drop for TurnWriter {
     fn drop(&mut self) {
         if !self.ended {
-            let code = TurnCode::Closed;
+            let code = match thread::panicking() {
+                true => TurnCode::Broken,
+                false => TurnCode::Closed,
+            };
             self.append(Event::Failed {
                 code,
                 message: code.to_string(),
@@ -231,8 +245,6 @@ impl Drop for TurnWriter {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use super::*;
 
     /// A reader that waits longer than this has hung.
@@ -344,7 +356,18 @@ mod tests {
             panic!("as planned");
         });
         assert!(writing.join().is_err());
-        assert!(log.has_ended());
+        let all = follow(&log, 0);
+        let broken = matches!(
+            all[..],
+            [Entry {
+                event: Event::Failed {
+                    code: TurnCode::Broken,
+                    ..
+                },
+                ..
+            }]
+        );
+        assert!(broken, "{all:?}");
     }
 
     #[test]

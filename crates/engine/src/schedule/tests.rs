@@ -5,6 +5,7 @@ use std::sync::Arc;
 use candor_backend::{CancelToken, SessionError};
 use candor_testkit::scripted::{Fault, Script};
 
+mod real;
 mod stop;
 
 use super::*;
@@ -26,10 +27,15 @@ impl Bench {
     fn new(ctx_len: usize, slots: usize) -> Self {
         let script = Script::new(LETTERS);
         let live = live(&script, ctx_len, slots);
+        Self::over(script, live)
+    }
+
+    fn over(script: Script, live: Live) -> Self {
+        let sequences = Vec::new();
         Self {
             script,
             live,
-            sequences: Vec::new(),
+            sequences,
         }
     }
 

@@ -242,6 +242,47 @@ fn a_device_that_nothing_proves_is_named_and_computes_nothing() {
 }
 
 #[test]
+fn other_backends_take_over_with_the_model_that_was_loaded_on_them() {
+    // What goes wrong on the other backends, and whether the file gets as far as them.
+    let cases: [(Option<LoadFault>, &str, bool); 4] = [
+        (None, "tiny.gguf", true),
+        (Some(LoadFault::OutOfMemory), "tiny.gguf", true),
+        (Some(LoadFault::Panic), "tiny.gguf", true),
+        (None, "page.gguf", false),
+    ];
+    for (fault, name, made) in cases {
+        let running = Running::new();
+        running.folder.write("page.gguf", b"<!DOCTYPE html>");
+        let kept = running.load(1).unwrap();
+        let other = Script::new(LETTERS);
+        if let Some(fault) = fault {
+            other.at_load_report(2, fault);
+        }
+        let script = other.clone();
+        let make: MakeBackends = Box::new(move || vec![Box::new(script.backend())]);
+        let spec = running.folder.spec(name, LoadOptions::default());
+        let loaded = running.handle.load_on(spec, make).unwrap().wait();
+        let takes_over = made && fault.is_none();
+        assert_eq!(loaded.is_ok(), takes_over, "{fault:?} {name}");
+        assert_eq!(other.counts().load_reports > 0, made, "{fault:?} {name}");
+        // The next load uses what computes now.
+        let (used, unused) = match takes_over {
+            true => (&other, &running.script),
+            false => (&running.script, &other),
+        };
+        let before = (used.counts().sessions_opened, unused.counts());
+        let answers = loaded.unwrap_or(kept);
+        let (_, log) = running.generate(&answers, options(prompt(0, 5), 3));
+        assert!(matches!(end_of(&log), Event::Finished { .. }));
+        running.load(1).unwrap();
+        assert_eq!(used.counts().sessions_opened, before.0 + 1);
+        assert_eq!(unused.counts(), before.1);
+        assert_eq!(unused.counts().weights_alive, 0);
+        running.handle.shutdown();
+    }
+}
+
+#[test]
 fn an_engine_without_a_backend_says_so() {
     let config = EngineConfig {
         clock: clock(),
@@ -270,7 +311,7 @@ fn a_load_can_be_stopped_at_the_start_of_every_stage() {
                 Step::Go
             }
         };
-        let loaded = direct::Direct::load(&mut backends, &spec, clock(), &mut watch);
+        let loaded = direct::Direct::load(&mut backends, &spec, &config(), &mut watch);
         let failure = loaded.err().expect("it was stopped");
         assert_eq!(failure.code(), LoadCode::Stopped, "{stage:?}");
         let counts = script.counts();

@@ -17,7 +17,7 @@ fn direct(script: &Script, ctx_len: usize, slots: usize) -> Direct {
     };
     let spec = folder.spec("tiny.gguf", options);
     let mut backends: Vec<Box<dyn Backend>> = vec![Box::new(script.backend())];
-    Direct::load(&mut backends, &spec, clock(), &mut |_, _, _| Step::Go).unwrap()
+    Direct::load(&mut backends, &spec, &config(), &mut |_, _, _| Step::Go).unwrap()
 }
 
 #[test]

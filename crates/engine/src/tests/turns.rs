@@ -6,14 +6,14 @@ use candor_testkit::scripted::Fault;
 use super::*;
 use crate::testing::{end_of, ids, options, prompt};
 
-fn code_of(log: &TurnLog) -> TurnCode {
+pub(super) fn code_of(log: &TurnLog) -> TurnCode {
     match end_of(log) {
         Event::Failed { code, .. } => code,
         other => panic!("the reply did not fail: {other:?}"),
     }
 }
 
-fn reason_of(log: &TurnLog) -> FinishReason {
+pub(super) fn reason_of(log: &TurnLog) -> FinishReason {
     match end_of(log) {
         Event::Finished { reason, .. } => reason,
         other => panic!("the reply did not finish: {other:?}"),
@@ -185,7 +185,7 @@ fn check_around(around: Around, forward: usize) {
 }
 
 /// The thread goes on without the model, and takes the next.
-fn check_goes_on(running: &Running, gone: &LoadedModel) {
+pub(super) fn check_goes_on(running: &Running, gone: &LoadedModel) {
     let (request, _, log) = request(gone, options(prompt(0, 5), 2));
     running.handle.generate(request).unwrap();
     assert_eq!(code_of(&log), TurnCode::NoModel);
