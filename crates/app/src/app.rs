@@ -5,23 +5,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use candor_backend::{Precision, Unavailable};
-use candor_engine::{Engine, EngineConfig, EngineHandle, LoadFailure};
+use candor_backend::Unavailable;
 
-use crate::compose::{BackendChoice, probe};
+use crate::compose::probe;
 use crate::config::AppConfig;
 use crate::conversations::Store;
 use crate::error::Error;
-use crate::models::{self, GLANCE, Models, RunningLoad, Seat};
+use crate::library;
+use crate::models::Models;
 use crate::news::{Listener, Listeners, News};
 use crate::paths::AppPaths;
 use crate::settings::SettingsFile;
-use crate::turns::Turns;
+use crate::turns::{QUESTION_BYTES_MAX, Turns};
 use crate::wire::{
     Code, Conversation, ConversationId, ConversationSummary, DeviceChoice, ModelEntry, Settings,
-    Snapshot, Starter, Status,
+    Snapshot, Starter, Status, Unsent,
 };
-use crate::{library, status};
+
+/// Longest unsent words of one conversation in bytes: a question in the box and one that waits.
+const UNSENT_BYTES_MAX: usize = 2 * QUESTION_BYTES_MAX;
 
 /// The product. Cheap to clone; every call may wait some milliseconds for the disk, so a shell
 /// keeps them off the thread that paints. The last clone that goes closes it.
@@ -130,6 +132,8 @@ impl App {
             models: self.models()?,
             starter: inner.starter.clone(),
             turns: inner.turns.running(),
+            unsent: inner.store.unsent()?,
+            // Last: what fails before leaves them for the next time.
             notices: std::mem::take(notices),
         })
     }
@@ -163,6 +167,8 @@ impl App {
     /// # Errors
     /// [`Code::NotFound`], or the store cannot be written.
     pub fn delete_conversation(&self, id: ConversationId) -> Result<(), Error> {
+        // A question that is just being taken in has its turn afterwards, which has to be stopped.
+        let _one_at_a_time = self.inner.asking();
         if let Some(turn) = self.inner.turns.of_conversation(id) {
             self.stop(turn);
         }
@@ -179,6 +185,19 @@ impl App {
         let summary = self.inner.store.restore(id)?;
         self.inner.publish_conversations();
         Ok(summary)
+    }
+
+    /// Keeps what was typed and not sent, in the place of what was kept of the same conversation;
+    /// empty words are forgotten. It is in the snapshot of the next start.
+    ///
+    /// # Errors
+    /// [`Code::TooLong`] for words that no model could read, or the store cannot be written.
+    pub fn keep_unsent(&self, unsent: &Unsent) -> Result<(), Error> {
+        if unsent.text.len() + unsent.waiting.len() > UNSENT_BYTES_MAX {
+            let message = "This text is too long to be kept until the next start; shorten it.";
+            return Err(Error::new(Code::TooLong, message));
+        }
+        self.inner.store.keep_unsent(unsent)
     }
 
     /// The models that are known, newest use first.
@@ -273,7 +292,8 @@ impl Inner {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Held while a question is taken in, so that two cannot answer the same message.
+    /// Held while a question is taken in, so that two cannot answer the same message, and while a
+    /// conversation is deleted.
     pub(crate) fn asking(&self) -> MutexGuard<'_, ()> {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -285,7 +305,7 @@ impl Inner {
         }
     }
 
-    fn publish_models(&self) {
+    pub(crate) fn publish_models(&self) {
         if let Ok(models) = library::models(&self.store, &self.paths.models_dir()) {
             self.listeners.tell(&News::Models(models));
         }
@@ -350,93 +370,6 @@ impl Inner {
             .unwrap_or_else(PoisonError::into_inner)
             .found = Some(found);
         self.publish_status();
-    }
-
-    /// Begins a load on a thread of its own.
-    pub(crate) fn start_load(self: &Arc<Self>, path: &Path) {
-        let load = self.models.begin(path);
-        self.publish_status();
-        let (inner, running) = (Arc::clone(self), load.clone());
-        let spawned = self.spawn("load", move || inner.load(&running));
-        if spawned.is_err() {
-            self.models.end(&load, Err(LoadFailure::Closed));
-            self.publish_status();
-        }
-    }
-
-    fn load(self: &Arc<Self>, load: &RunningLoad) {
-        let settings = self.settings();
-        let threads = settings
-            .threads
-            .map_or(self.config.threads, |threads| threads as usize);
-        let result = match self.seat(threads, load) {
-            Some(engine) => models::load(&engine, load, settings.context),
-            None => Err(LoadFailure::Stopped),
-        };
-        let is_loaded = result.is_ok();
-        self.models.end(load, result);
-        if is_loaded && self.store.model_used(&load.path, self.now_ms()).is_ok() {
-            self.publish_models();
-        }
-        self.publish_status();
-    }
-
-    /// An engine with so many threads. One with another number gives way once its replies have
-    /// ended, and with it its model, so not for a file that will be refused; none if the load is
-    /// stopped before, or no engine can be had.
-    fn seat(self: &Arc<Self>, threads: usize, load: &RunningLoad) -> Option<EngineHandle> {
-        let seated = self.models.state().seat.as_ref().map(|seat| seat.threads);
-        let threads = match seated {
-            Some(other) if other != threads && !models::is_sound(&load.path) => other,
-            _ => threads,
-        };
-        loop {
-            if load.cancel.is_cancelled() {
-                return None;
-            }
-            let mut state = self.models.state();
-            match &state.seat {
-                Some(seat) if seat.threads == threads => return Some(seat.engine.clone()),
-                Some(_) if self.turns.written_first().is_some() => {
-                    drop(state);
-                    thread::sleep(GLANCE);
-                    continue;
-                }
-                Some(seat) => {
-                    let engine = seat.engine.clone();
-                    state.seat = None;
-                    drop(state);
-                    engine.shutdown();
-                }
-                None => {
-                    let engine = self.spawn_engine(threads)?;
-                    state.seat = Some(Seat {
-                        engine: engine.clone(),
-                        threads,
-                    });
-                    return Some(engine);
-                }
-            }
-        }
-    }
-
-    fn spawn_engine(self: &Arc<Self>, threads: usize) -> Option<EngineHandle> {
-        let config = EngineConfig {
-            clock: Arc::clone(&self.config.clock.instant),
-            available_memory: Arc::clone(&self.config.free_memory),
-        };
-        let choice = BackendChoice {
-            threads,
-            precision: Precision::Fast,
-        };
-        let engine = Engine::spawn(config, (self.config.backends)(choice)).ok()?;
-        let (inner, watched) = (Arc::downgrade(self), engine.clone());
-        let watch = move || status::watch(&inner, &watched);
-        thread::Builder::new()
-            .name(String::from("status"))
-            .spawn(watch)
-            .ok()?;
-        Some(engine)
     }
 
     fn close(&self) {

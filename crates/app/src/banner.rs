@@ -53,6 +53,21 @@ pub(crate) enum Scene<'a> {
     },
 }
 
+/// Why a context is smaller than it was wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContextLimit {
+    /// The usual one does not fit in memory.
+    Memory {
+        /// Tokens of the usual one.
+        wanted: usize,
+    },
+    /// The model was trained for no more.
+    Trained {
+        /// Tokens that the settings say.
+        asked: usize,
+    },
+}
+
 /// What is said of an open model.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelFacts {
@@ -63,12 +78,14 @@ pub(crate) struct ModelFacts {
     pub(crate) context: u64,
     /// What the model was trained for.
     pub(crate) trained: u64,
-    /// More was wanted and did not fit.
-    pub(crate) context_wanted: Option<u64>,
+    /// Why it is less than was wanted, if so.
+    pub(crate) context_limit: Option<ContextLimit>,
     /// Why the model's own chat template is not used, if so.
     pub(crate) template_fallback: Option<String>,
     pub(crate) device: DeviceInfo,
     pub(crate) memory_bytes: u64,
+    /// How keys and values are kept.
+    pub(crate) kv: &'static str,
 }
 
 /// The banner of a scene.
@@ -121,7 +138,11 @@ fn no_model(starter: &Starter) -> Banner {
     let (reason, actions) = match starter {
         Starter::Ready { size_bytes, .. } => {
             let size = words::size(u64::from(*size_bytes));
-            let reason = format!("Open a model file, or get the starter model ({size}).");
+            // Ready means that its file is here, from a package or among the user's models:
+            // nothing is fetched.
+            let reason = format!(
+                "Open a model file, or the starter model that is on this computer ({size})."
+            );
             (reason, vec![open, BannerAction::OpenStarter])
         }
         Starter::Absent { .. } => (String::from("Open a model file."), vec![open]),
@@ -175,7 +196,15 @@ fn cpu(model: &ModelFacts, why: Option<&Unavailable>) -> Banner {
     };
     let device = &model.device;
     let threads = words::threads(device.threads);
-    let line = [reason.as_str(), short_isa(&device.isa), &threads].join(" · ");
+    let mut line = [reason.as_str(), short_isa(&device.isa), &threads].join(" · ");
+    if let Some(limit) = model.context_limit {
+        let why = match limit {
+            ContextLimit::Memory { .. } => "more does not fit in memory",
+            ContextLimit::Trained { .. } => "the model was trained for no more",
+        };
+        let tokens = words::count(model.context);
+        line.push_str(&format!(" · context {tokens} ({why})"));
+    }
     let tone = match why {
         Some(Unavailable::DriverTooOld { .. } | Unavailable::DriverBroken { .. }) => {
             Tone::Attention
@@ -228,18 +257,18 @@ fn short_isa(isa: &str) -> &str {
 fn details(model: &ModelFacts, reason: &str) -> Vec<Detail> {
     let device = &model.device;
     let tokens = words::count(model.context);
-    let context = match model.context_wanted {
-        Some(wanted) => {
-            format!(
-                "{tokens} tokens ({} do not fit in memory)",
-                words::count(wanted)
-            )
+    let why = match model.context_limit {
+        Some(ContextLimit::Memory { wanted }) => {
+            format!("{} do not fit in memory", words::count(wanted as u64))
         }
-        None => format!(
-            "{tokens} tokens (trained for {})",
-            words::count(model.trained)
+        Some(ContextLimit::Trained { asked }) => format!(
+            "you chose {}; the model was trained for {}",
+            words::count(asked as u64),
+            words::count(model.trained),
         ),
+        None => format!("trained for {}", words::count(model.trained)),
     };
+    let context = format!("{tokens} tokens ({why})");
     let template = model
         .template_fallback
         .as_deref()
@@ -251,6 +280,7 @@ fn details(model: &ModelFacts, reason: &str) -> Vec<Detail> {
         ("Threads", &device.threads.to_string()),
         ("Memory used", &words::size(model.memory_bytes)),
         ("Context", &context),
+        ("Keys and values", model.kv),
         ("File", &model.file),
         ("Architecture", &model.architecture),
         ("Quantisation", &model.quantization),

@@ -37,6 +37,7 @@ pub fn typescript() -> String {
         Settings,
         Theme,
         DeviceChoice,
+        KvChoice,
         Sampling,
         ConversationSummary,
         Conversation,

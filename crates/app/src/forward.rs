@@ -136,7 +136,10 @@ impl Gathered {
                 done: count(done),
                 total: count(total),
             }),
-            Event::State(TurnState::Decode) | Event::Finished { .. } | Event::Failed { .. } => None,
+            Event::State(TurnState::Decode)
+            | Event::Repeats(_)
+            | Event::Finished { .. }
+            | Event::Failed { .. } => None,
         }
     }
 }

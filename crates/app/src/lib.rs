@@ -23,6 +23,7 @@ mod facts;
 mod forward;
 pub mod headless;
 mod library;
+mod loading;
 mod models;
 mod news;
 mod path_id;

@@ -6,26 +6,24 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use candor_arch::{FootprintOptions, footprint};
-use candor_backend::{CancelToken, Precision};
+use candor_backend::{CancelToken, KvType, Precision};
 use candor_engine::{
-    CONTEXT_TOKENS_DEFAULT, EngineHandle, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
-    schedule::CHUNK_TOKENS,
+    CONTEXT_TOKENS_DEFAULT, EngineHandle, EngineState, LoadFailure, LoadOptions, LoadSpec,
+    LoadedModel, TextSide, WhyNoModel, schedule::CHUNK_TOKENS,
 };
-use candor_modelfile::ModelFile;
+use candor_modelfile::{Assumed, ModelFile};
 use candor_text::ChatFormat;
 
-use crate::banner::ModelFacts;
-use crate::wire::OpenModel;
+use crate::banner::{ContextLimit, ModelFacts};
+use crate::compose::{BackendChoice, Backends};
+use crate::wire::{KvChoice, OpenModel, Settings};
 use crate::{facts, library, path_id, words};
-
-/// Bytes of a value in the state of a fast session, which is float16.
-pub(crate) const STATE_VALUE_BYTES: usize = 2;
 
 /// The state comes in pages of this many tokens.
 const PAGE_TOKENS: u64 = 256;
 
 /// With less context than this a model can hold no conversation; it is refused instead.
-const CONTEXT_TOKENS_MIN: u64 = 512;
+const CONTEXT_TOKENS_MIN: usize = 512;
 
 /// How often a wait looks whether it was stopped.
 pub(crate) const GLANCE: Duration = Duration::from_millis(50);
@@ -39,7 +37,7 @@ pub(crate) struct ChatModel {
 }
 
 impl ChatModel {
-    fn new(loaded: Arc<LoadedModel>, context_wanted: Option<u64>) -> Self {
+    fn new(loaded: Arc<LoadedModel>, context_limit: Option<ContextLimit>) -> Self {
         let index = loaded.model.file.index();
         let format = ChatFormat::new(index.chat_template.as_deref(), loaded.tokenizer.controls());
         let facts = ModelFacts {
@@ -49,10 +47,11 @@ impl ChatModel {
             quantization: facts::quantization(index),
             context: loaded.ctx_len as u64,
             trained: loaded.model.graph.hparams.context_length as u64,
-            context_wanted,
+            context_limit,
             template_fallback: format.fallback().map(ToString::to_string),
             device: loaded.device.clone(),
             memory_bytes: loaded.footprint.total_bytes(),
+            kv: words::kv(loaded.kv),
         };
         Self {
             id: path_id::encode(&loaded.path),
@@ -107,19 +106,59 @@ impl Refusal {
     }
 }
 
+/// Why a model is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Somebody asked for it.
+    Asked,
+    /// It was there before and was lost.
+    Again,
+}
+
 /// A load under way.
 #[derive(Clone)]
 pub(crate) struct RunningLoad {
     pub(crate) path: PathBuf,
     pub(crate) cancel: CancelToken,
+    /// How many compute from this model on.
+    pub(crate) threads: usize,
+    purpose: Purpose,
     /// Tells this load from a later one of the same file.
     number: u64,
 }
 
-/// An engine and what it was started with.
+/// An engine, and with how many threads it computes.
 pub(crate) struct Seat {
     pub(crate) engine: EngineHandle,
     pub(crate) threads: usize,
+}
+
+/// What the settings say of a load.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish {
+    /// Tokens of context; none for what the program chooses.
+    pub(crate) context: Option<u32>,
+    /// How keys and values are kept.
+    pub(crate) kv: KvType,
+}
+
+impl Wish {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            context: settings.context,
+            kv: match settings.kv {
+                KvChoice::F16 => KvType::F16,
+                KvChoice::Q8 => KvType::Q8_0,
+            },
+        }
+    }
+}
+
+/// Where a model is loaded to.
+pub(crate) struct Destination {
+    pub(crate) engine: EngineHandle,
+    /// What is to compute from this model on, if that is something else than until now.
+    pub(crate) others: Option<(Backends, BackendChoice)>,
 }
 
 /// What is known of the model that answers.
@@ -140,17 +179,70 @@ impl ModelState {
     /// The model that would answer now. The engine may have given it up meanwhile.
     pub(crate) fn chat(&self) -> Option<Arc<ChatModel>> {
         let chat = self.chat.as_ref()?;
-        let state = self.seat.as_ref()?.engine.state();
+        let engine = &self.seat.as_ref()?.engine;
+        let state = engine.state();
         let is_loaded = state
             .borrow()
             .model()
-            .is_some_and(|model| model.id == chat.loaded.id);
-        is_loaded.then(|| Arc::clone(chat))
+            .is_some_and(|model| Arc::ptr_eq(model, &chat.loaded));
+        (is_loaded && !engine.has_ended()).then(|| Arc::clone(chat))
     }
 
-    /// The file of the model that answered last.
-    pub(crate) fn last_path(&self) -> Option<PathBuf> {
-        self.chat.as_ref().map(|chat| chat.loaded.path.clone())
+    /// The file of the model that answered last, if the engine has lost it, and what a broken
+    /// engine said to that.
+    fn lost(&self) -> Option<(PathBuf, Option<String>)> {
+        let path = &self.chat.as_ref()?.loaded.path;
+        let engine = &self.seat.as_ref()?.engine;
+        let said = match &*engine.state().borrow() {
+            _ if engine.has_ended() => Some(String::from("it ended")),
+            EngineState::NoModel(WhyNoModel::Broken { reason }) => Some(reason.clone()),
+            EngineState::NoModel(_) => None,
+            EngineState::Closed | EngineState::Loading(_) | EngineState::Ready { .. } => {
+                return None;
+            }
+        };
+        Some((path.clone(), said))
+    }
+
+    /// Whether a load that nobody waits for any more still keeps the engine from answering.
+    fn is_changing(&self) -> bool {
+        let engine = self.seat.as_ref().map(|seat| seat.engine.state());
+        self.chat.is_some()
+            && engine.is_some_and(|state| matches!(*state.borrow(), EngineState::Loading(_)))
+    }
+
+    fn begin_again(&mut self, threads: usize) -> Option<RunningLoad> {
+        if self.load.is_some() {
+            return None;
+        }
+        let (path, said) = self.lost()?;
+        self.broken = said;
+        // Why another load failed, if one did, is still to be read afterwards.
+        Some(self.begin(&path, threads, Purpose::Again))
+    }
+
+    fn failed(&mut self, load: &RunningLoad, failure: &LoadFailure) {
+        if load.purpose == Purpose::Again {
+            // It is not tried for ever: from here on no model is open.
+            self.chat = None;
+        }
+        let is_quiet = matches!(failure, LoadFailure::Stopped | LoadFailure::Closed);
+        if !is_quiet && self.refusal.is_none() {
+            self.refusal = Some(Refusal::new(&load.path, failure));
+        }
+    }
+
+    fn begin(&mut self, path: &Path, threads: usize, purpose: Purpose) -> RunningLoad {
+        self.loads += 1;
+        let load = RunningLoad {
+            path: path.to_owned(),
+            cancel: CancelToken::new(),
+            threads,
+            purpose,
+            number: self.loads,
+        };
+        self.load = Some(load.clone());
+        load
     }
 }
 
@@ -167,6 +259,8 @@ pub(crate) enum Answerer {
     Model(Arc<ChatModel>, EngineHandle),
     /// No model is open.
     None,
+    /// The one that was open is to be loaded again.
+    Lost,
     /// It was stopped while it waited.
     Stopped,
 }
@@ -178,25 +272,27 @@ impl Models {
     }
 
     /// Notes that a load begins; one before it is stopped.
-    pub(crate) fn begin(&self, path: &Path) -> RunningLoad {
+    pub(crate) fn begin(&self, path: &Path, threads: usize) -> RunningLoad {
         let mut state = self.state();
         if let Some(load) = &state.load {
             load.cancel.cancel();
         }
-        state.loads += 1;
         state.refusal = None;
-        let (path, cancel) = (path.to_owned(), CancelToken::new());
-        let load = RunningLoad {
-            path,
-            cancel,
-            number: state.loads,
-        };
-        state.load = Some(load.clone());
-        load
+        state.begin(path, threads, Purpose::Asked)
     }
 
-    /// Notes how a load ended, unless a later one has begun.
-    pub(crate) fn end(&self, load: &RunningLoad, result: Result<ChatModel, LoadFailure>) {
+    /// Notes that the model that was lost is loaded again, if one was and nothing else is loaded.
+    pub(crate) fn begin_again(&self, threads: usize) -> Option<RunningLoad> {
+        self.state().begin_again(threads)
+    }
+
+    /// Notes how a load ended, unless a later one has begun. The model before, if it gave way to a
+    /// load that came to nothing, is to be loaded again: nobody finds that no model is open.
+    pub(crate) fn end(
+        &self,
+        load: &RunningLoad,
+        result: Result<ChatModel, LoadFailure>,
+    ) -> Option<RunningLoad> {
         let mut state = self.state();
         let is_latest = state
             .load
@@ -206,107 +302,122 @@ impl Models {
             // An earlier load can be noted later: its model is the engine's no more.
             Ok(chat) if load.number > state.chat_load => {
                 (state.chat, state.chat_load) = (Some(Arc::new(chat)), load.number);
+                if let Some(seat) = &mut state.seat {
+                    seat.threads = load.threads;
+                }
             }
-            Ok(_) => {}
-            Err(LoadFailure::Stopped | LoadFailure::Closed) => {}
-            Err(failure) if is_latest => {
-                state.refusal = Some(Refusal::new(&load.path, &failure));
-            }
-            Err(_) => {}
+            Err(failure) if is_latest => state.failed(load, &failure),
+            Ok(_) | Err(_) => {}
         }
         if is_latest {
             (state.load, state.broken) = (None, None);
         }
+        let again = state.begin_again(load.threads);
         drop(state);
         self.changed.notify_all();
+        again
     }
 
     /// The model for a reply; waits while one is being loaded.
     pub(crate) fn answerer(&self, cancel: &CancelToken) -> Answerer {
         let mut state = self.state();
-        while state.load.is_some() {
+        loop {
             if cancel.is_cancelled() {
                 return Answerer::Stopped;
             }
+            if state.load.is_none() {
+                match (state.chat(), &state.seat) {
+                    (Some(chat), Some(seat)) => {
+                        return Answerer::Model(chat, seat.engine.clone());
+                    }
+                    _ if state.lost().is_some() => return Answerer::Lost,
+                    _ if !state.is_changing() => return Answerer::None,
+                    _ => {}
+                }
+            }
             let waited = self.changed.wait_timeout(state, GLANCE);
             (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        match (state.chat(), &state.seat) {
-            (Some(chat), Some(seat)) => Answerer::Model(chat, seat.engine.clone()),
-            _ => Answerer::None,
         }
     }
 }
 
 /// Loads a model. Where nobody asked for a context and the usual one does not fit in memory, what
-/// fits is used.
+/// fits is used; where more was asked for than the model was trained for, that much.
 pub(crate) fn load(
-    engine: &EngineHandle,
+    to: &Destination,
     load: &RunningLoad,
-    context: Option<u32>,
+    wish: Wish,
 ) -> Result<ChatModel, LoadFailure> {
-    let options = LoadOptions {
-        ctx_len: context.map(|tokens| tokens as usize),
-        slots: 1,
-        precision: Precision::Fast,
+    let asked = wish.context.map(|tokens| tokens as usize);
+    let trained = asked.and_then(|_| trained_context(&load.path));
+    let context = match (asked, trained) {
+        (Some(asked), Some(trained)) => Some(asked.min(trained)),
+        (asked, _) => asked,
     };
-    match attempt(engine, load, options) {
+    let limit = asked.filter(|asked| Some(*asked) != context);
+    let limit = limit.map(|asked| ContextLimit::Trained { asked });
+    match attempt(to, load, (context, wish.kv)) {
         Err(LoadFailure::OutOfMemory {
             needed_bytes,
             available_bytes,
         }) if context.is_none() => {
             let excess = needed_bytes.saturating_sub(available_bytes);
-            let Some((fits, wanted)) = context_that_fits(&load.path, excess) else {
+            let Some((fits, wanted)) = context_that_fits(&load.path, wish.kv, excess) else {
                 return Err(LoadFailure::OutOfMemory {
                     needed_bytes,
                     available_bytes,
                 });
             };
-            let options = LoadOptions {
-                ctx_len: usize::try_from(fits).ok(),
-                ..options
-            };
-            attempt(engine, load, options).map(|loaded| ChatModel::new(loaded, Some(wanted)))
+            let limit = Some(ContextLimit::Memory { wanted });
+            attempt(to, load, (Some(fits), wish.kv)).map(|loaded| ChatModel::new(loaded, limit))
         }
-        other => other.map(|loaded| ChatModel::new(loaded, None)),
+        other => other.map(|loaded| ChatModel::new(loaded, limit)),
     }
 }
 
-/// Whether a file can be loaded, as far as its weights need not be read for that.
-pub(crate) fn is_sound(path: &Path) -> bool {
-    let Ok(file) = ModelFile::open(path) else {
-        return false;
-    };
-    let index = file.index();
-    let graph = candor_arch::build(index);
-    graph.is_ok_and(|graph| candor_arch::check(&graph, index).is_empty())
-        && index.tokenizer.is_some()
+/// Tokens that a model was trained for; none if its file cannot be read, which the load will say.
+fn trained_context(path: &Path) -> Option<usize> {
+    let file = ModelFile::open(path).ok()?;
+    let graph = candor_arch::build(file.index()).ok()?;
+    Some(graph.hparams.context_length)
 }
 
 fn attempt(
-    engine: &EngineHandle,
+    to: &Destination,
     load: &RunningLoad,
-    options: LoadOptions,
+    (ctx_len, kv): (Option<usize>, KvType),
 ) -> Result<Arc<LoadedModel>, LoadFailure> {
+    let options = LoadOptions {
+        ctx_len,
+        slots: 1,
+        precision: Precision::Fast,
+        kv: Some(kv),
+        text: TextSide::Needed,
+    };
     let spec = LoadSpec {
         path: load.path.clone(),
+        assumed: Assumed::default(),
         options,
         cancel: load.cancel.clone(),
     };
-    match engine.load(spec) {
+    let answer = match to.others.clone() {
+        Some((backends, choice)) => to.engine.load_on(spec, Box::new(move || backends(choice))),
+        None => to.engine.load(spec),
+    };
+    match answer {
         Ok(answer) => answer.wait(),
         Err(_) => Err(LoadFailure::Closed),
     }
 }
 
 /// The context that needs so many bytes less than the usual one, and the usual one.
-fn context_that_fits(path: &Path, excess_bytes: u64) -> Option<(u64, u64)> {
+fn context_that_fits(path: &Path, kv: KvType, excess_bytes: u64) -> Option<(usize, usize)> {
     let file = ModelFile::open(path).ok()?;
     let graph = candor_arch::build(file.index()).ok()?;
     let wanted = graph.hparams.context_length.min(CONTEXT_TOKENS_DEFAULT);
     let options = FootprintOptions {
         state_tokens: wanted,
-        state_value_bytes: STATE_VALUE_BYTES,
+        kv,
         rows_max: CHUNK_TOKENS,
     };
     let per_token = footprint(&graph, file.index(), options)
@@ -314,7 +425,8 @@ fn context_that_fits(path: &Path, excess_bytes: u64) -> Option<(u64, u64)> {
         .max(1);
     let fits = (wanted as u64).checked_sub(excess_bytes.div_ceil(per_token))?;
     let fits = fits / PAGE_TOKENS * PAGE_TOKENS;
-    (fits >= CONTEXT_TOKENS_MIN).then_some((fits, wanted as u64))
+    let fits = usize::try_from(fits).ok()?;
+    (fits >= CONTEXT_TOKENS_MIN).then_some((fits, wanted))
 }
 
 #[cfg(test)]
@@ -339,9 +451,13 @@ mod tests {
         let backend = Script::new(97..123).backend();
         let engine = Engine::spawn(config, vec![Box::new(backend)]).unwrap();
         let models = Models::default();
+        let to = Destination {
+            engine: engine.clone(),
+            others: None,
+        };
         let loaded = || {
-            let running = models.begin(&path);
-            let chat = load(&engine, &running, None).unwrap();
+            let running = models.begin(&path, 1);
+            let chat = load(&to, &running, Wish::of(&Settings::default())).unwrap();
             (running, chat)
         };
         let (first, first_chat) = loaded();
@@ -351,8 +467,9 @@ mod tests {
             threads: 1,
         });
         let last = second_chat.loaded.id;
-        models.end(&second, Ok(second_chat));
-        models.end(&first, Ok(first_chat));
+        for (load, chat) in [(&second, second_chat), (&first, first_chat)] {
+            assert!(models.end(load, Ok(chat)).is_none());
+        }
         let answers = models.state().chat().map(|chat| chat.loaded.id);
         assert_eq!(answers, Some(last));
         engine.shutdown();

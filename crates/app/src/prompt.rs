@@ -38,15 +38,23 @@ pub(crate) fn messages(system: &str, branch: &[StoredMessage]) -> Vec<Value> {
         .collect()
 }
 
+/// A conversation as a model reads it.
+pub(crate) struct Prompt {
+    pub(crate) tokens: Vec<u32>,
+    /// What was done because the model's template refuses this conversation, in plain words. That
+    /// a template is not used at all is said of the model.
+    pub(crate) notice: Option<String>,
+}
+
 /// The tokens of a conversation.
 ///
 /// # Errors
 /// [`Code::TooLong`] if they leave no room for a reply.
-pub(crate) fn tokens(
+pub(crate) fn prompt(
     reader: &Reader<'_>,
     messages: &[Value],
     now_ms: i64,
-) -> Result<Vec<u32>, Error> {
+) -> Result<Prompt, Error> {
     let mut request = RenderRequest::new(reader.tokenizer, messages);
     request.now = Some(utc(now_ms));
     let rendered = reader.format.render(&request);
@@ -67,7 +75,19 @@ pub(crate) fn tokens(
         );
         return Err(Error::new(Code::TooLong, message));
     }
-    Ok(tokens)
+    let is_of_model = reader.format.fallback().is_some();
+    let fallback = rendered.fallback.filter(|_| !is_of_model);
+    let notice = fallback.map(|fallback| words::sentence(&fallback.to_string()));
+    Ok(Prompt { tokens, notice })
+}
+
+/// The notice, unless an earlier reply of the branch has it already.
+pub(crate) fn told_once(notice: Option<String>, branch: &[StoredMessage]) -> Option<String> {
+    let is_told = |notice: &String| {
+        let mut records = branch.iter().filter_map(|message| message.record.as_ref());
+        records.any(|record| record.notice.as_ref() == Some(notice))
+    };
+    notice.filter(|notice| !is_told(notice))
 }
 
 /// The time in UTC: which zone the user is in is not known here, and templates write no more than

@@ -4,8 +4,10 @@ use candor_backend::Unavailable;
 use candor_engine::{FinishReason, Sampling as EngineSampling, Stats, TurnCode};
 
 use crate::banner::why_cpu;
+use crate::error::Error;
 use crate::models::ChatModel;
 use crate::wire::{Code, MessageState, ReplyRecord, Sampling};
+use crate::words;
 
 /// The record of a reply that has not begun.
 pub(crate) fn begun(
@@ -18,6 +20,9 @@ pub(crate) fn begun(
         model: chat.map(|chat| chat.facts.name.clone()).unwrap_or_default(),
         backend: chat.map(|_| String::from("CPU")).unwrap_or_default(),
         backend_reason: why.map(why_cpu).unwrap_or_default(),
+        kv: chat
+            .map(|chat| String::from(chat.facts.kv))
+            .unwrap_or_default(),
         generated_tokens: 0,
         prompt_tokens: 0,
         cached_tokens: 0,
@@ -27,6 +32,7 @@ pub(crate) fn begun(
         seed,
         sampling: sampling.clone(),
         failure: None,
+        notice: None,
     }
 }
 
@@ -63,7 +69,18 @@ pub(crate) fn state_of(reason: FinishReason) -> MessageState {
     }
 }
 
-pub(crate) fn code_of(code: TurnCode) -> Code {
+/// A reply that failed, as the person reads it.
+pub(crate) fn failure(code: TurnCode, message: &str) -> Error {
+    let words = match code {
+        TurnCode::Broken => format!(
+            "The engine broke down over this reply ({message}). What was written is kept; ask again."
+        ),
+        _ => words::sentence(message),
+    };
+    Error::new(code_of(code), words)
+}
+
+fn code_of(code: TurnCode) -> Code {
     match code {
         TurnCode::NoModel | TurnCode::Unloaded => Code::NoModel,
         TurnCode::Busy => Code::Busy,
@@ -74,20 +91,4 @@ pub(crate) fn code_of(code: TurnCode) -> Code {
         | TurnCode::Broken
         | TurnCode::Internal => Code::Internal,
     }
-}
-
-/// A failure as the person reads it: the engine's words, as a sentence.
-pub(crate) fn sentence(message: &str) -> String {
-    let mut chars = message.chars();
-    let first: String = chars
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .collect();
-    let dot = if message.ends_with(['.', '!', '?']) {
-        ""
-    } else {
-        "."
-    };
-    format!("{first}{}{dot}", chars.as_str())
 }

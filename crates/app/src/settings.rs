@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::error::Error;
-use crate::wire::{Code, DeviceChoice, Sampling, Settings, Theme};
+use crate::wire::{Code, DeviceChoice, KvChoice, Sampling, Settings, Theme};
 
 /// Threads beyond this help nobody; it keeps a typing slip from starting thousands.
 const THREADS_MAX: u32 = 256;
@@ -29,6 +29,7 @@ impl Default for Settings {
             device: DeviceChoice::Auto,
             threads: None,
             context: None,
+            kv: KvChoice::default(),
             system_prompt: String::new(),
             sampling: Sampling::default(),
             sidebar_folded: false,

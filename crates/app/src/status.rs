@@ -1,11 +1,11 @@
 //! The banner and the open model, made of what everybody knows.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use candor_backend::Unavailable;
-use candor_engine::{EngineHandle, EngineState, WhyNoModel};
+use candor_engine::{EngineHandle, EngineState};
 
 use crate::app::Inner;
 use crate::banner::{Scene, banner};
@@ -20,10 +20,10 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(50);
 impl Inner {
     /// What the engine is doing.
     pub(crate) fn status(&self) -> Status {
-        let writing = self.turns.written_first().map(|(turn, others)| {
-            let title = self.store.summary(turn).map(|summary| summary.title);
-            (title.unwrap_or_default(), others)
-        });
+        let writing = self
+            .turns
+            .written_first()
+            .map(|(turn, others)| (self.store.title(turn).unwrap_or_default(), others));
         let why = self.why_cpu();
         let state = self.models.state();
         let chat = state.chat();
@@ -118,37 +118,16 @@ pub(crate) fn watch(inner: &Weak<Inner>, engine: &EngineHandle) {
     let mut changes = engine.state();
     loop {
         let is_closed = matches!(*changes.borrow_and_update(), EngineState::Closed);
-        let Some(inner) = inner.upgrade().filter(|_| !is_closed) else {
-            return;
-        };
-        inner.recover_if_broken();
+        let Some(inner) = inner.upgrade() else { return };
+        inner.recover();
         inner.publish_status();
         drop(inner);
+        if is_closed {
+            return;
+        }
         thread::sleep(STATUS_INTERVAL);
         if block_on(changes.changed()).is_err() {
             return;
-        }
-    }
-}
-
-impl Inner {
-    /// Loads the model again that a broken engine has lost, if that has not begun yet.
-    pub(crate) fn recover_if_broken(self: &Arc<Self>) {
-        let path = {
-            let mut state = self.models.state();
-            if state.broken.is_some() || state.load.is_some() {
-                return;
-            }
-            let engine = state.seat.as_ref().map(|seat| seat.engine.state());
-            let engine = engine.map(|engine| engine.borrow().clone());
-            let Some(EngineState::NoModel(WhyNoModel::Broken { reason })) = engine else {
-                return;
-            };
-            state.broken = Some(reason);
-            state.last_path()
-        };
-        if let Some(path) = path {
-            self.start_load(&path);
         }
     }
 }

@@ -8,21 +8,19 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use candor_engine::ModelId;
-
 use crate::app::{App, Inner};
-use crate::conversations::{Begun, StoredMessage};
+use crate::conversations::{Begun, Closing, StoredMessage};
 use crate::error::Error;
 use crate::forward::{TurnReader, forward};
 use crate::models::ChatModel;
 use crate::news::News;
-use crate::prompt::{self, Reader};
+use crate::prompt::{self, Prompt, Reader};
 use crate::turn::Turn;
 use crate::wire::{
     Code, Conversation, ConversationId, Message, MessageId, MessageState, Role, RunningTurn, Sent,
     Settings, TurnId,
 };
-use crate::writer::{self, Job};
+use crate::writer::{self, Job, Prepared};
 
 /// Turns that have ended and can still be attached to: a window that asks a moment too late, or
 /// reloads, is told the end like any other.
@@ -30,7 +28,7 @@ const ENDED_KEPT: usize = 16;
 
 /// Longest question in bytes. Far more than any context holds; it keeps the tokenizer's lists
 /// within memory.
-const QUESTION_BYTES_MAX: usize = 16 << 20;
+pub(crate) const QUESTION_BYTES_MAX: usize = 16 << 20;
 
 /// The turns that run, and the last that have ended.
 #[derive(Default)]
@@ -224,48 +222,50 @@ impl Inner {
         &self,
         branch: &[StoredMessage],
         settings: &Settings,
-    ) -> Result<Option<(ModelId, Vec<u32>)>, Error> {
+    ) -> Result<Option<Prepared>, Error> {
         let chat = {
             let state = self.models.state();
             state.chat().filter(|_| state.load.is_none())
         };
         let Some(chat) = chat else { return Ok(None) };
-        let tokens = self.tokens(&chat, branch, settings)?;
-        Ok(Some((chat.loaded.id, tokens)))
+        let prompt = self.prompt(&chat, branch, settings)?;
+        Ok(Some(Prepared { chat, prompt }))
     }
 
-    fn tokens(
+    fn prompt(
         &self,
         chat: &ChatModel,
         branch: &[StoredMessage],
         settings: &Settings,
-    ) -> Result<Vec<u32>, Error> {
+    ) -> Result<Prompt, Error> {
         let reader = Reader {
             tokenizer: &chat.loaded.tokenizer,
             format: &chat.format,
             context: chat.loaded.ctx_len,
         };
         let messages = prompt::messages(&settings.system_prompt, branch);
-        prompt::tokens(&reader, &messages, self.now_ms())
+        let Prompt { tokens, notice } = prompt::prompt(&reader, &messages, self.now_ms())?;
+        let notice = prompt::told_once(notice, branch);
+        Ok(Prompt { tokens, notice })
     }
 
-    /// The tokens that a reply goes on from.
+    /// What a reply goes on from.
     pub(crate) fn prompt_of_reply(
         &self,
         chat: &ChatModel,
         reply: MessageId,
         settings: &Settings,
-    ) -> Result<Vec<u32>, Error> {
+    ) -> Result<Prompt, Error> {
         let mut branch = self.store.branch_to(reply)?;
         branch.pop();
-        self.tokens(chat, &branch, settings)
+        self.prompt(chat, &branch, settings)
     }
 
     fn start_turn(
         self: &Arc<Self>,
         begun: Begun,
         settings: Settings,
-        prepared: Option<(ModelId, Vec<u32>)>,
+        prepared: Option<Prepared>,
     ) -> Result<Sent, Error> {
         let turn = Arc::new(Turn::new(begun.reply, begun.conversation));
         self.turns.begin(&turn);
@@ -286,14 +286,23 @@ impl Inner {
         let inner = Arc::clone(self);
         let spawned = self.spawn("turn", move || {
             let turn = Arc::clone(&job.turn);
-            writer::write(&inner, job);
+            let end = writer::write(&inner, job);
+            // Whoever hears the end may ask the next question at once.
             inner.turns.end(&turn);
+            turn.end(end);
             inner.publish_conversations();
             inner.publish_status();
             inner.listeners.tell(&News::TurnEnded(turn.running()));
         });
         if let Err(error) = spawned {
-            // The question is stored; its reply is marked as interrupted at the next start.
+            // The question is stored; if this is not, the next start marks it as interrupted.
+            let closing = Closing {
+                text: "",
+                state: MessageState::Failed,
+                record: None,
+                now_ms: self.now_ms(),
+            };
+            self.store.close_reply(turn.id, &closing).ok();
             self.turns.forget(&turn);
             return Err(error);
         }

@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub turns: Vec<RunningTurn>,
     /// What the user has to hear once: a damaged file that was kept aside, for instance.
     pub notices: Vec<String>,
+    /// What was typed and not sent, of each conversation that has some.
+    pub unsent: Vec<Unsent>,
 }
 
 /// What the engine is doing. Sent as the event `status` whenever it changes.
@@ -200,6 +202,8 @@ pub struct Settings {
     pub threads: Option<u32>,
     /// Tokens of context; none leaves it to the program.
     pub context: Option<u32>,
+    /// In how many bits a model remembers a conversation.
+    pub kv: KvChoice,
     /// First message of every new conversation to the model; empty for none.
     pub system_prompt: String,
     /// How replies are chosen.
@@ -234,6 +238,19 @@ pub enum DeviceChoice {
     Cpu,
 }
 
+/// In how many bits a model remembers a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum KvChoice {
+    /// In 16.
+    #[default]
+    F16,
+    /// In 8: a conversation takes about half the memory, and replies may come out a little
+    /// different.
+    Q8,
+}
+
 /// How the next token is chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(TS))]
@@ -253,6 +270,19 @@ pub struct Sampling {
     pub max_tokens: u32,
     /// None draws a new one for each reply, and each reply's record names it.
     pub seed: Option<u32>,
+}
+
+/// What was typed in a conversation and not sent yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Unsent {
+    /// Which; none for the one that is not begun.
+    pub conversation: Option<i64>,
+    /// In the box.
+    pub text: String,
+    /// Given to be sent, and waiting.
+    pub waiting: String,
 }
 
 /// A conversation in the sidebar.
@@ -344,6 +374,9 @@ pub struct ReplyRecord {
     pub backend: String,
     /// Why that: "no NVIDIA driver found".
     pub backend_reason: String,
+    /// How keys and values were kept: "16 bits". Empty in records of earlier versions.
+    #[serde(default)]
+    pub kv: String,
     /// Tokens written.
     pub generated_tokens: u32,
     /// Tokens read for it.
@@ -362,6 +395,10 @@ pub struct ReplyRecord {
     pub sampling: Sampling,
     /// Why it failed, in plain words, if it did.
     pub failure: Option<String>,
+    /// What was done to this conversation so that the model could read it, if anything; said at
+    /// the first reply that it concerns.
+    #[serde(default)]
+    pub notice: Option<String>,
 }
 
 /// The answer to a message that was sent.

@@ -1,5 +1,6 @@
 //! Numbers, and failures that are full of them, as people read them.
 
+use candor_backend::KvType;
 use candor_engine::LoadFailure;
 
 /// Bytes in decimal units, as file managers and shops count: "98 MB", "4.7 GB".
@@ -31,6 +32,22 @@ pub(crate) fn load_failure(failure: &LoadFailure) -> String {
     }
 }
 
+/// Words of the engine as a sentence for a person.
+pub(crate) fn sentence(message: &str) -> String {
+    let mut chars = message.chars();
+    let first: String = chars
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    let dot = if message.ends_with(['.', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{first}{}{dot}", chars.as_str())
+}
+
 /// A count with commas between the thousands: "8,192".
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -42,6 +59,15 @@ pub fn count(value: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// How keys and values are kept.
+pub(crate) fn kv(kv: KvType) -> &'static str {
+    match kv {
+        KvType::F32 => "32 bits",
+        KvType::F16 => "16 bits",
+        KvType::Q8_0 => "8 bits",
+    }
 }
 
 /// "1 thread", "2 threads".

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candor_engine::{
-    EndTokens, Event, GenerateOptions, GenerateRequest, ModelId, Priority, TurnCode, TurnLog,
+    EndTokens, Event, GenerateOptions, GenerateRequest, Priority, RequestError, TurnCode, TurnLog,
 };
 
 use crate::app::Inner;
 use crate::conversations::{Closing, Draft};
 use crate::error::Error;
 use crate::models::{Answerer, ChatModel};
+use crate::prompt::Prompt;
 use crate::turn::Turn;
 use crate::wire::{Code, MessageState, ReplyRecord, Settings, TurnEvent, WireError};
-use crate::{record, wire};
+use crate::{record, wire, words};
 
 /// How often words are written to disk while a reply runs. A kill loses no more than this.
 const APPEND_INTERVAL: Duration = Duration::from_millis(250);
@@ -27,14 +28,20 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// who changes models faster than that wants something else.
 const EXCHANGES_MAX: usize = 4;
 
+/// A prompt, and the model that reads it.
+pub(crate) struct Prepared {
+    pub(crate) chat: Arc<ChatModel>,
+    pub(crate) prompt: Prompt,
+}
+
 /// What a turn needs to know.
 pub(crate) struct Job {
     pub(crate) turn: Arc<Turn>,
     /// The choices at the moment of the question.
     pub(crate) settings: Settings,
     pub(crate) seed: u32,
-    /// The tokens of the prompt, if they are known already, and the model that they are for.
-    pub(crate) prepared: Option<(ModelId, Vec<u32>)>,
+    /// The prompt, if it is known already.
+    pub(crate) prepared: Option<Prepared>,
 }
 
 /// How a reply came to its end. Its words are the keeper's.
@@ -50,8 +57,8 @@ enum Ended {
     Badly(TurnCode, String),
 }
 
-/// Writes a reply from beginning to end. The turn has ended when this returns.
-pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) {
+/// Writes a reply from beginning to end, and gives the turn's terminal event.
+pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) -> TurnEvent {
     let mut keeper = Keeper::new(inner, &job.turn);
     // A turn that never ends would hold its conversation until the next start.
     let ended = catch_unwind(AssertUnwindSafe(|| reply(inner, &mut job, &mut keeper)));
@@ -67,11 +74,10 @@ pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) {
         Ok(stored) => (wire::Message::of_stored(stored, None), None),
         Err(error) => (unsaved_message(turn, text, &written), Some(error.wire())),
     };
-    let event = match unsaved.or(written.error) {
+    match unsaved.or(written.error) {
         Some(error) => TurnEvent::Failed { message, error },
         None => TurnEvent::Finished { message },
-    };
-    turn.end(event);
+    }
 }
 
 /// The panic itself is in the log of panics; the engine need not write on for nobody.
@@ -96,17 +102,21 @@ fn unsaved_message(turn: &Turn, text: &str, written: &Written) -> wire::Message 
 fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written {
     let mut record = record::begun(None, None, &job.settings.sampling, job.seed);
     for _ in 0..EXCHANGES_MAX {
-        // An engine that has just broken down may not have been noticed yet.
-        inner.recover_if_broken();
+        // An engine that has just broken down or ended may not have been noticed yet.
+        inner.recover();
         let (chat, engine) = match inner.models.answerer(&job.turn.cancel) {
             Answerer::Model(chat, engine) => (chat, engine),
+            Answerer::Lost => continue,
             Answerer::None => return failed(record, no_model()),
             Answerer::Stopped => return written(MessageState::Stopped, record, None),
         };
         let why = inner.why_cpu();
         record = record::begun(Some(&chat), why.as_ref(), &job.settings.sampling, job.seed);
         let request = match request(inner, job, &chat) {
-            Ok(request) => request,
+            Ok((request, notice)) => {
+                record.notice = notice;
+                request
+            }
             Err(error) => return failed(record, error),
         };
         let log = request.log();
@@ -115,12 +125,9 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
         engine.generate(request).ok();
         match follow(&log, keeper, &mut record) {
             Ended::Well(state) => return written(state, record, None),
-            Ended::Badly(TurnCode::ModelChanged | TurnCode::NoModel, _)
+            Ended::Badly(TurnCode::ModelChanged | TurnCode::NoModel | TurnCode::Closed, _)
                 if keeper.text.is_empty() => {}
-            Ended::Badly(code, message) => {
-                let error = Error::new(record::code_of(code), record::sentence(&message));
-                return failed(record, error);
-            }
+            Ended::Badly(code, message) => return failed(record, record::failure(code, &message)),
         }
     }
     let message = "The model was exchanged before it could answer.";
@@ -144,24 +151,31 @@ fn written(state: MessageState, record: ReplyRecord, error: Option<WireError>) -
     }
 }
 
-/// A request for this model, with the tokens that were prepared for it or with new ones.
-fn request(inner: &Inner, job: &mut Job, chat: &ChatModel) -> Result<GenerateRequest, Error> {
-    let prompt = match job.prepared.take() {
-        Some((model, tokens)) if model == chat.loaded.id => tokens,
+/// A request for this model, with the tokens that were prepared for it or with new ones, and what
+/// is to be said of these.
+fn request(
+    inner: &Inner,
+    job: &mut Job,
+    chat: &Arc<ChatModel>,
+) -> Result<(GenerateRequest, Option<String>), Error> {
+    let Prompt { tokens, notice } = match job.prepared.take() {
+        Some(prepared) if Arc::ptr_eq(&prepared.chat, chat) => prepared.prompt,
         _ => inner.prompt_of_reply(chat, job.turn.id, &job.settings)?,
     };
     let sampling = &job.settings.sampling;
     let options = GenerateOptions {
-        prompt,
+        prompt: tokens,
         sampling: record::for_engine(sampling, job.seed),
         max_tokens: sampling.max_tokens as usize,
         stop: chat.format.end_strings().to_vec(),
         ends: EndTokens::Heed,
         priority: Priority::Interactive,
     };
-    GenerateRequest::new(&chat.loaded, options, job.turn.cancel.clone()).map_err(|source| {
-        Error::new(Code::Internal, record::sentence(&source.to_string())).because(source)
-    })
+    let request = GenerateRequest::new(&chat.loaded, options, job.turn.cancel.clone());
+    let refused = |source: RequestError| {
+        Error::new(Code::Internal, words::sentence(&source.to_string())).because(source)
+    };
+    Ok((request.map_err(refused)?, notice))
 }
 
 /// Reads a log to its end.
@@ -172,7 +186,7 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
             place = entry.seq + 1;
             match entry.event {
                 Event::Token { text, .. } | Event::Tail { text } => keeper.take(&text),
-                Event::State(_) => {}
+                Event::State(_) | Event::Repeats(_) => {}
                 Event::Finished { reason, stats } => {
                     record::measured(record, &stats);
                     return Ended::Well(record::state_of(reason));

@@ -10,7 +10,7 @@ fn facts() -> ModelFacts {
         quantization: String::from("Q4_K_M"),
         context: 8_192,
         trained: 32_768,
-        context_wanted: None,
+        context_limit: None,
         template_fallback: None,
         device: DeviceInfo {
             kind: DeviceKind::Cpu,
@@ -20,6 +20,7 @@ fn facts() -> ModelFacts {
             memory_bytes: None,
         },
         memory_bytes: 431_000_000,
+        kv: "16 bits",
     }
 }
 
@@ -48,7 +49,7 @@ fn lines_are_those_of_the_design() {
     };
     check(
         &Scene::NoModel { starter: &starter },
-        "No model open. Open a model file, or get the starter model (98 MB).",
+        "No model open. Open a model file, or the starter model that is on this computer (98 MB).",
         None,
     );
     let absent = Starter::Absent {
@@ -208,13 +209,14 @@ fn details_say_every_number() {
         "Threads: 2",
         "Memory used: 431 MB",
         "Context: 8,192 tokens (trained for 32,768)",
+        "Keys and values: 16 bits",
         "File: /models/qwen.gguf",
         "Architecture: qwen2",
         "Quantisation: Q4_K_M",
         "Template: the model's own",
     ];
     assert_eq!(rows(&model), want);
-    model.context_wanted = Some(8_192);
+    model.context_limit = Some(ContextLimit::Memory { wanted: 8_192 });
     model.context = 4_096;
     model.device.threads = 1;
     model.template_fallback = Some(String::from("no template"));
@@ -224,5 +226,37 @@ fn details_say_every_number() {
         rows[5],
         "Context: 4,096 tokens (8,192 do not fit in memory)"
     );
-    assert_eq!(rows[9], "Template: no template");
+    assert_eq!(rows[10], "Template: no template");
+}
+
+#[test]
+fn a_context_that_was_limited_is_said_in_the_line_and_in_the_details() {
+    let cases = [
+        (
+            ContextLimit::Memory { wanted: 8_192 },
+            "context 4,096 (more does not fit in memory)",
+            "4,096 tokens (8,192 do not fit in memory)",
+        ),
+        (
+            ContextLimit::Trained { asked: 131_072 },
+            "context 4,096 (the model was trained for no more)",
+            "4,096 tokens (you chose 131,072; the model was trained for 4,096)",
+        ),
+    ];
+    for (limit, line_end, detail) in cases {
+        let model = ModelFacts {
+            context: 4_096,
+            trained: 4_096,
+            context_limit: Some(limit),
+            ..facts()
+        };
+        let why = Some(&Unavailable::NoDriver);
+        let banner = banner(&Scene::Cpu { model: &model, why });
+        assert!(
+            banner.reason.ends_with(&format!(" · {line_end}")),
+            "{}",
+            banner.reason
+        );
+        assert_eq!(banner.details[5].value, detail);
+    }
 }

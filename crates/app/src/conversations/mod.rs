@@ -8,6 +8,7 @@ mod draft;
 mod messages;
 mod schema;
 mod summaries;
+mod unsent;
 
 use std::fs::{self, File, TryLockError};
 use std::io;

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::wire::Code;
 
 /// Migration `n` brings a store from version `n` to `n + 1`.
-const MIGRATIONS: [&str; 1] = [
+const MIGRATIONS: [&str; 2] = [
     // Messages are a tree: `parent` is the message answered. The branch that a conversation shows
     // runs from its `leaf` to the root. The text of a reply that is being written stands in its
     // draft, see `draft.rs`. A model's path is its bytes, since paths need not be UTF-8.
@@ -36,6 +36,12 @@ const MIGRATIONS: [&str; 1] = [
          last_used_ms INTEGER,
          forgotten INTEGER NOT NULL DEFAULT 0
      ) STRICT, WITHOUT ROWID;",
+    // What was typed and not sent. No conversation: the one that is not begun.
+    "CREATE TABLE unsent (
+         conversation INTEGER UNIQUE REFERENCES conversation (id) ON DELETE CASCADE,
+         text TEXT NOT NULL,
+         waiting TEXT NOT NULL
+     ) STRICT;",
 ];
 
 /// Brings the store to the version of this program.

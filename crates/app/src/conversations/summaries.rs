@@ -38,6 +38,16 @@ impl Store {
         found.ok_or_else(|| Error::not_found("conversation"))
     }
 
+    /// The title, also of one that is deleted: its reply may still be ending.
+    pub(crate) fn title(&self, id: ConversationId) -> Result<String, Error> {
+        let connection = self.connection();
+        let sql = "SELECT title FROM conversation WHERE id = ?1";
+        let found = connection
+            .query_row(sql, [id], |row| row.get(0))
+            .optional()?;
+        found.ok_or_else(|| Error::not_found("conversation"))
+    }
+
     /// Gives a conversation another title. An empty one changes nothing.
     pub(crate) fn rename(
         &self,

@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::wire::{MessageState, Role};
+use crate::wire::{MessageState, Role, Unsent};
 
 const NOW: i64 = 1_000;
 
@@ -219,4 +219,59 @@ fn a_second_program_is_refused_in_words() {
     assert_eq!(refused.code, Code::Busy);
     drop(store);
     kept.open();
+}
+
+/// What is kept of a conversation: in the box, and waiting.
+fn unsent(conversation: Option<i64>, text: &str, waiting: &str) -> Unsent {
+    Unsent {
+        conversation,
+        text: String::from(text),
+        waiting: String::from(waiting),
+    }
+}
+
+#[test]
+fn unsent_words_are_kept_once_for_each_conversation_until_they_are_empty() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let one = store.ask(None, "t", "q", NOW).unwrap().conversation;
+    let two = store.ask(None, "t", "q", NOW).unwrap().conversation;
+    assert_eq!(store.unsent().unwrap(), []);
+    for words in [
+        unsent(None, "first", ""),
+        unsent(Some(one), "", "waits"),
+        unsent(None, "second\n\u{0}🙂", "too"),
+        unsent(Some(two), "gone soon", ""),
+        unsent(Some(one), "typed", "waits"),
+        unsent(Some(two), "", ""),
+    ] {
+        store.keep_unsent(&words).unwrap();
+    }
+    let want = [
+        unsent(None, "second\n\u{0}🙂", "too"),
+        unsent(Some(one), "typed", "waits"),
+    ];
+    assert_eq!(store.unsent().unwrap(), want);
+    drop(store);
+    // They go with their conversation, and only with it.
+    let store = kept.open();
+    assert_eq!(store.unsent().unwrap(), want);
+    store.delete(one, NOW).unwrap();
+    assert_eq!(store.unsent().unwrap(), want, "it can be restored");
+    drop(store);
+    let store = kept.open();
+    assert_eq!(store.unsent().unwrap(), want[..1]);
+    assert!(store.keep_unsent(&unsent(Some(one), "late", "")).is_err());
+    assert_eq!(store.unsent().unwrap(), want[..1]);
+}
+
+#[test]
+fn the_title_of_a_deleted_conversation_is_known_until_the_next_start() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let id = store.ask(None, "Birds", "q", NOW).unwrap().conversation;
+    store.delete(id, NOW).unwrap();
+    assert_eq!(store.title(id).unwrap(), "Birds");
+    drop(store);
+    assert!(kept.open().title(id).is_err());
 }

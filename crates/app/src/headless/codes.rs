@@ -1,5 +1,6 @@
 //! Codes of refusals. Scripts rely on them, so they are written out here and not derived.
 
+use candor_arch::ArchError;
 use candor_engine::LoadFailure;
 use candor_modelfile::{AprError, ParseError, Refusal};
 
@@ -47,6 +48,10 @@ pub(super) fn load(failure: &LoadFailure) -> &'static str {
         LoadFailure::File(error) => refusal(&error.reason),
         LoadFailure::NoTokenizer { .. } => "no_tokenizer",
         LoadFailure::Tokenizer { .. } => "unsupported_tokenizer",
+        LoadFailure::Architecture {
+            source: ArchError::NotChat { .. },
+            ..
+        } => "not_a_chat_model",
         LoadFailure::Architecture { .. } => "unsupported_architecture",
         LoadFailure::Problems { .. } => "problems",
         LoadFailure::Unsupported { .. } => "unsupported",

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use candor_backend::{DeviceInfo, Unavailable};
+use candor_backend::{KvType, Unavailable};
+use candor_engine::LoadedModel;
 
 use super::failure::Failure;
 use crate::banner::why_cpu;
@@ -46,10 +47,16 @@ impl Choice {
         why_cpu(&self.why)
     }
 
-    /// The line that says what computes and why.
-    pub fn line(&self, device: &DeviceInfo) -> String {
+    /// The line that says what computes and why, and how keys and values are kept where that is
+    /// not the usual way.
+    pub fn line(&self, model: &LoadedModel) -> String {
+        let device = &model.device;
         let threads = words::threads(device.threads);
-        ["CPU", &self.reason(), &device.isa, &threads].join(" · ")
+        let mut line = ["CPU", &self.reason(), &device.isa, &threads].join(" · ");
+        if model.kv == KvType::Q8_0 {
+            line.push_str(&format!(" · keys and values in {}", words::kv(model.kv)));
+        }
+        line
     }
 }
 

@@ -4,20 +4,31 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use candor_arch::{ArchError, FootprintOptions, Graph, Problem};
+use candor_arch::{FootprintOptions, Graph};
 use candor_backend::{KvType, OpenOptions, Precision};
 use candor_engine::CONTEXT_TOKENS_DEFAULT;
 use candor_engine::schedule::CHUNK_TOKENS;
-use candor_modelfile::{Index, ModelFile};
-use candor_text::{Builtin, ChatFormat, Fallback, Tokenizer};
+use candor_modelfile::{Assumed, Index, ModelFile};
+use candor_text::Builtin;
 
 use super::failure::Failure;
+use super::findings::{self, Finding, Weight};
 use super::vocabulary::context_length;
 use crate::compose::{self, BackendChoice};
 use crate::facts;
 
-/// Bytes of a value in the state of a fast session, which is float16.
-const STATE_VALUE_BYTES: usize = 2;
+/// How a file is looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InspectOptions {
+    /// What a person states about the file.
+    pub assumed: Assumed,
+    /// Tokens of context that the memory is counted for; none for the default.
+    pub context: Option<usize>,
+    /// How keys and values are kept; none for float16.
+    pub kv: Option<KvType>,
+    /// Bytes of memory that the machine can still give; none if it does not say.
+    pub free_memory: Option<u64>,
+}
 
 /// A model file described.
 #[derive(Clone, Debug)]
@@ -50,9 +61,9 @@ pub struct Inspection {
     pub chat_template: TemplateSource,
     /// What it will take; none if its architecture cannot be built.
     pub memory: Option<Memory>,
-    /// Whether the processor can run it.
+    /// Whether the processor can run it, if with token ids only.
     pub cpu: bool,
-    /// What stands against using it.
+    /// What stands against using it, or may not be as expected.
     pub problems: Vec<Finding>,
     /// What is doubtful or costly about the file, but does not stand against using it.
     pub notes: Vec<String>,
@@ -87,8 +98,10 @@ pub struct Memory {
     pub weights_bytes: u64,
     /// Of keys and values, for each token.
     pub kv_bytes_per_token: u64,
-    /// Tokens of the context that is used unless the user asks for another.
+    /// Tokens of the context: those asked for, else as many as are used where nobody asks.
     pub context_tokens: u64,
+    /// How keys and values are kept.
+    pub kv: KvType,
     /// Of keys and values, for that context.
     pub kv_bytes: u64,
     /// Of everything between, about.
@@ -97,38 +110,32 @@ pub struct Memory {
     pub total_bytes: u64,
 }
 
-/// Something that stands against using a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// For scripts.
-    pub code: &'static str,
-    /// For a person.
-    pub message: String,
-}
-
-impl Finding {
-    fn new(code: &'static str, message: impl fmt::Display) -> Self {
-        Self {
-            code,
-            message: message.to_string(),
-        }
-    }
-}
-
 /// Describes a file.
 ///
 /// # Errors
 /// It is not a file that can be read.
-pub fn inspect(path: &Path) -> Result<Inspection, Failure> {
-    let file = ModelFile::open(path)?;
+pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Failure> {
+    let file = ModelFile::open_as(path, &options.assumed)?;
     let index = file.index();
     let mut problems = Vec::new();
-    let chat_template = text_side(index, &mut problems);
-    let graph = graph(index, &mut problems);
-    let memory = graph.as_ref().map(|graph| memory(graph, index));
-    if let Some(graph) = &graph {
-        problems.extend(unsupported(graph, index));
-    }
+    let graph = findings::of_weights(index, &mut problems);
+    let memory = graph.as_ref().map(|graph| {
+        let trained = graph.hparams.context_length;
+        let context = options
+            .context
+            .unwrap_or(trained.min(CONTEXT_TOKENS_DEFAULT));
+        let kv = options.kv.unwrap_or(KvType::F16);
+        problems.extend(unsupported(graph, index, (context, kv)));
+        let memory = memory(graph, index, (context, kv));
+        findings::of_memory(&memory, options.free_memory, &mut problems);
+        findings::of_context(options.context, trained, &mut problems);
+        memory
+    });
+    let chat_template = findings::of_text(index, &mut problems);
+    let (notes, problems): (Vec<_>, Vec<_>) = problems
+        .into_iter()
+        .partition(|finding| finding.weight == Weight::Note);
+    let notes = notes.into_iter().map(|finding| finding.message);
     let spec = index.tokenizer.as_ref();
     let vocabulary = spec.map(|spec| spec.tokens.len());
     Ok(Inspection {
@@ -151,85 +158,23 @@ pub fn inspect(path: &Path) -> Result<Inspection, Failure> {
         pre_tokenizer: spec.and_then(|spec| spec.pre.clone()),
         chat_template,
         memory,
-        cpu: problems.iter().all(|problem| problem.code == TEMPLATE),
+        cpu: problems
+            .iter()
+            .all(|problem| problem.weight != Weight::Against),
         problems,
-        notes: index.notes.iter().map(ToString::to_string).collect(),
+        notes: index
+            .notes
+            .iter()
+            .map(ToString::to_string)
+            .chain(notes)
+            .collect(),
     })
 }
 
-/// The code of a finding that does not stand against loading: another format is used.
-const TEMPLATE: &str = "chat_template";
-
-fn text_side(index: &Index, problems: &mut Vec<Finding>) -> TemplateSource {
-    let Some(spec) = &index.tokenizer else {
-        problems.push(Finding::new("no_tokenizer", "the file has no tokenizer"));
-        return TemplateSource::None;
-    };
-    let tokenizer = match Tokenizer::from_spec(spec) {
-        Ok(tokenizer) => tokenizer,
-        Err(error) => {
-            problems.push(Finding::new("unsupported_tokenizer", error));
-            return TemplateSource::None;
-        }
-    };
-    let format = ChatFormat::new(index.chat_template.as_deref(), tokenizer.controls());
-    match format.fallback() {
-        None => TemplateSource::Model,
-        Some(Fallback::NoTemplate { used }) => TemplateSource::BuiltIn(*used),
-        Some(fallback) => {
-            problems.push(Finding::new(TEMPLATE, fallback));
-            match fallback {
-                Fallback::InvalidTemplate { used, .. } | Fallback::TemplateFailed { used, .. } => {
-                    TemplateSource::BuiltIn(*used)
-                }
-                _ => TemplateSource::Model,
-            }
-        }
-    }
-}
-
-/// The graph, if the file holds what its architecture needs.
-fn graph(index: &Index, problems: &mut Vec<Finding>) -> Option<Graph> {
-    if index.tensors.is_empty() {
-        problems.push(Finding::new(
-            "no_weights",
-            "the file has a description but no weights",
-        ));
-        return None;
-    }
-    let graph = match candor_arch::build(index) {
-        Ok(graph) => graph,
-        Err(error) => {
-            let code = match error {
-                ArchError::NotChat { .. } => "not_a_chat_model",
-                ArchError::Unknown { .. } | ArchError::Unsupported { .. } => {
-                    "unsupported_architecture"
-                }
-                ArchError::Metadata(_) | ArchError::OutOfBounds { .. } => "metadata",
-                ArchError::NoEmbedding => "missing_tensor",
-            };
-            problems.push(Finding::new(code, error));
-            return None;
-        }
-    };
-    let found = candor_arch::check(&graph, index);
-    let whole = found.is_empty();
-    problems.extend(found.into_iter().map(|problem| {
-        let code = match problem {
-            Problem::Missing { .. } => "missing_tensor",
-            Problem::Shape { .. } => "tensor_shape",
-            Problem::Type { .. } => "tensor_type",
-        };
-        Finding::new(code, problem)
-    }));
-    whole.then_some(graph)
-}
-
-fn memory(graph: &Graph, index: &Index) -> Memory {
-    let context = graph.hparams.context_length.min(CONTEXT_TOKENS_DEFAULT);
+fn memory(graph: &Graph, index: &Index, (context, kv): (usize, KvType)) -> Memory {
     let options = FootprintOptions {
         state_tokens: context,
-        state_value_bytes: STATE_VALUE_BYTES,
+        kv,
         rows_max: CHUNK_TOKENS,
     };
     let footprint = candor_arch::footprint(graph, index, options);
@@ -237,23 +182,23 @@ fn memory(graph: &Graph, index: &Index) -> Memory {
         weights_bytes: footprint.weights_bytes,
         kv_bytes_per_token: footprint.state_bytes_per_token,
         context_tokens: context as u64,
+        kv,
         kv_bytes: footprint.state_bytes,
         scratch_bytes: footprint.scratch_bytes,
         total_bytes: footprint.total_bytes(),
     }
 }
 
-fn unsupported(graph: &Graph, index: &Index) -> Vec<Finding> {
+fn unsupported(graph: &Graph, index: &Index, (context, kv): (usize, KvType)) -> Vec<Finding> {
     let choice = BackendChoice {
         threads: 1,
         precision: Precision::Fast,
     };
-    let context = graph.hparams.context_length.min(CONTEXT_TOKENS_DEFAULT);
     let options = OpenOptions {
         ctx_len: context,
         slots_max: 1,
         state_tokens: context,
-        kv: KvType::F16,
+        kv,
         precision: Precision::Fast,
     };
     let backends = compose::backends()(choice);
@@ -263,6 +208,9 @@ fn unsupported(graph: &Graph, index: &Index) -> Vec<Finding> {
         .map(|backend| backend.supports(graph, index, &options));
     let missing = missing.into_iter().flatten();
     missing
-        .map(|what| Finding::new("unsupported", format!("this version cannot run {what}")))
+        .map(|what| {
+            let message = format!("this version cannot run {what}");
+            Finding::new(Weight::Against, "unsupported", message)
+        })
         .collect()
 }

@@ -8,26 +8,31 @@ mod bandwidth;
 mod codes;
 mod device;
 mod failure;
+mod findings;
 mod inspection;
 mod setup;
 mod vocabulary;
 
 pub use bandwidth::read_bandwidth;
-pub use candor_backend::{DeviceInfo, DeviceKind, Precision, Step, Unavailable};
+pub use candor_arch::limits::CONTEXT_MAX;
+pub use candor_backend::{DeviceInfo, DeviceKind, KvType, Precision, Step, Unavailable};
 pub use candor_engine::direct::{DecodeRun, Direct, DirectError};
 pub use candor_engine::{
     CONTEXT_TOKENS_DEFAULT, CancelToken, EndTokens, EngineHandle, Event, FinishReason,
     GenerateOptions, GenerateRequest, LoadedModel, Priority, REPEAT_PENALTY_MAX,
-    REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, RequestError, Sampling, Stats, TEMPERATURE_MAX, TurnLog,
+    REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, Repeated, RequestError, Sampling, Stats, TEMPERATURE_MAX,
+    TextSide, TurnLog,
 };
+pub use candor_modelfile::{Assumed, AssumedError};
 pub use candor_text::{
     ChatFormat, Ends, Generation, LocalTime, Prompt, STOP_BYTES_MAX, STOP_STRINGS_MAX, Show,
     Tokenizer,
 };
 pub use device::{BackendWish, Choice, choose};
 pub use failure::{Failure, Kind};
-pub use inspection::{Finding, Inspection, Memory, TemplateSource, inspect};
-pub use setup::{Setup, load_failure};
+pub use findings::{Finding, Weight, findings};
+pub use inspection::{InspectOptions, Inspection, Memory, TemplateSource, inspect};
+pub use setup::{Setup, caveats, load_failure};
 pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};
 
 pub use crate::words::{count, size};

@@ -4,11 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use candor_backend::{CancelToken, Precision};
+use candor_backend::{CancelToken, KvType, Precision};
 use candor_engine::direct::Direct;
 use candor_engine::{
-    Engine, EngineConfig, EngineHandle, LoadFailure, LoadOptions, LoadSpec, LoadedModel, Watch,
+    Engine, EngineConfig, EngineHandle, LoadFailure, LoadOptions, LoadSpec, LoadedModel, TextSide,
+    Watch,
 };
+use candor_modelfile::{Assumed, Note};
 
 use super::failure::Failure;
 use crate::compose::{self, BackendChoice};
@@ -21,6 +23,12 @@ pub struct Setup {
     pub threads: usize,
     /// The arithmetic.
     pub precision: Precision,
+    /// How keys and values are kept; none for what belongs to the arithmetic.
+    pub kv: Option<KvType>,
+    /// Whether text is read and written.
+    pub text: TextSide,
+    /// What a person states about the file.
+    pub assumed: Assumed,
     /// Tokens of context; none for the default.
     pub context: Option<usize>,
     /// Sequences at once.
@@ -44,8 +52,7 @@ impl Setup {
     ) -> Result<Direct, Failure> {
         let mut backends = compose::backends()(self.choice());
         let spec = self.spec(path, cancel);
-        let clock = Arc::clone(&self.clock.instant);
-        Direct::load(&mut backends, &spec, clock, watch)
+        Direct::load(&mut backends, &spec, &self.config(), watch)
             .map_err(|source| load_failure(path, source))
     }
 
@@ -54,11 +61,7 @@ impl Setup {
     /// # Errors
     /// The system gives no thread.
     pub fn engine(&self) -> io::Result<EngineHandle> {
-        let config = EngineConfig {
-            clock: Arc::clone(&self.clock.instant),
-            available_memory: Arc::clone(&self.free_memory),
-        };
-        Engine::spawn(config, compose::backends()(self.choice()))
+        Engine::spawn(self.config(), compose::backends()(self.choice()))
     }
 
     /// Loads a model into an engine and waits for it.
@@ -75,6 +78,13 @@ impl Setup {
         answer.wait().map_err(|source| load_failure(path, source))
     }
 
+    fn config(&self) -> EngineConfig {
+        EngineConfig {
+            clock: Arc::clone(&self.clock.instant),
+            available_memory: Arc::clone(&self.free_memory),
+        }
+    }
+
     fn choice(&self) -> BackendChoice {
         BackendChoice {
             threads: self.threads,
@@ -87,13 +97,28 @@ impl Setup {
             ctx_len: self.context,
             slots: self.slots,
             precision: self.precision,
+            kv: self.kv,
+            text: self.text,
         };
         LoadSpec {
             path: path.to_owned(),
+            assumed: self.assumed.clone(),
             options,
             cancel: cancel.clone(),
         }
     }
+}
+
+/// What has to be said beside the results of a model: facts that a person stated, doubtful
+/// numbers, and that there is no text.
+pub fn caveats(model: &LoadedModel) -> Vec<String> {
+    let notes = model.model.file.index().notes.iter();
+    let told = notes.filter(|note| matches!(note, Note::Told { .. } | Note::Stamped));
+    let mut all: Vec<String> = told.map(ToString::to_string).collect();
+    if let Some(reason) = model.tokenizer.refusal() {
+        all.push(format!("{reason}; token ids go in and come out"));
+    }
+    all
 }
 
 /// A failed load as a failure of a command.

@@ -1,10 +1,12 @@
 //! A model file for its text side alone: it may lack weights, and its architecture is not asked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use candor_modelfile::{Index, ModelFile};
+use candor_arch::ArchError;
+use candor_engine::{LoadFailure, TextSide};
+use candor_modelfile::{Assumed, Index, ModelFile, Purpose};
 use candor_text::{
-    ChatFormat, Ends, Generation, LocalTime, Prompt, RenderRequest, Show, Tokenizer,
+    ChatFormat, Ends, Generation, LocalTime, Prompt, RenderRequest, Show, Tokenizer, TokenizerError,
 };
 use serde_json::{Map, Value};
 
@@ -38,6 +40,8 @@ pub struct Rendered {
     pub ids: Vec<u32>,
     /// Why the template was not used as it is, if so.
     pub fallback: Option<String>,
+    /// Texts that end a reply beside end tokens.
+    pub end_strings: Vec<String>,
 }
 
 impl Vocabulary {
@@ -46,13 +50,25 @@ impl Vocabulary {
     /// # Errors
     /// The file is refused, or has no vocabulary that this version can use.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let file = ModelFile::open(path)?;
+        Self::open_as(path, &Assumed::default(), TextSide::Needed)
+    }
+
+    /// Reads the vocabulary of a file of which a person states facts; with token ids alone, what
+    /// there is of it.
+    ///
+    /// # Errors
+    /// The file is refused, or has no vocabulary that this version can use and text is needed.
+    pub fn open_as(path: &Path, assumed: &Assumed, text: TextSide) -> Result<Self, Failure> {
+        let file = ModelFile::open_as(path, assumed)?;
         let path = path.to_owned();
-        let tokenizer = match &file.index().tokenizer {
-            None => return Err(Failure::NoTokenizer { path }),
-            Some(spec) => Tokenizer::from_spec(spec),
+        let tokenizer = match (tokenizer(file.index()), text) {
+            (Ok(tokenizer), _) => tokenizer,
+            (Err(reason), TextSide::IdsOnly) => {
+                Tokenizer::ids_only(file.index().tokenizer.as_ref(), reason)
+            }
+            (Err(TokenizerError::Absent), _) => return Err(absent(file.index(), path)),
+            (Err(source), _) => return Err(Failure::Tokenizer { path, source }),
         };
-        let tokenizer = tokenizer.map_err(|source| Failure::Tokenizer { path, source })?;
         Ok(Self { file, tokenizer })
     }
 
@@ -129,8 +145,28 @@ impl Vocabulary {
             ids: self.encode(&rendered.prompt, Ends::Chat)?,
             prompt: rendered.prompt.text,
             fallback: rendered.fallback.map(|fallback| fallback.to_string()),
+            end_strings: rendered.end_strings,
         })
     }
+}
+
+/// A file without a vocabulary may not be meant to have one.
+fn absent(index: &Index, path: PathBuf) -> Failure {
+    let Some(purpose) = Purpose::of(index) else {
+        return Failure::NoTokenizer { path };
+    };
+    let source = ArchError::NotChat { purpose };
+    let of_path = path.clone();
+    let source = Box::new(LoadFailure::Architecture {
+        path: of_path,
+        source,
+    });
+    Failure::Load { path, source }
+}
+
+fn tokenizer(index: &Index) -> Result<Tokenizer, TokenizerError> {
+    let spec = index.tokenizer.as_ref();
+    spec.map_or(Err(TokenizerError::Absent), Tokenizer::from_spec)
 }
 
 /// Takes a variable that has a place of its own in the request, if it is of the right kind.

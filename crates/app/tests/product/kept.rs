@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use candor_app::wire::{Code, MessageState, Role, Theme};
+use candor_app::wire::{Code, MessageState, Role, Theme, Unsent};
 use candor_app::{App, AppPaths};
 use candor_testkit::scripted::Fault;
 
@@ -200,4 +200,38 @@ fn a_second_program_is_refused_until_the_first_has_closed() {
     assert_eq!(second.err().unwrap().code, Code::Busy);
     app.close();
     assert!(App::open(AppPaths::below(&desk.data()), desk.config()).is_ok());
+}
+
+#[test]
+fn words_that_were_not_sent_survive_a_restart_and_a_kill() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    desk.reply("yes");
+    let (sent, _) = ask(&app, None, "First?");
+    let unsent = |conversation, text: &str, waiting: &str| Unsent {
+        conversation,
+        text: String::from(text),
+        waiting: String::from(waiting),
+    };
+    let paste = "line of code\n".repeat(80_000);
+    let want = [
+        unsent(None, "half a thought", ""),
+        unsent(Some(sent.conversation.id), &paste, "and then?"),
+    ];
+    for words in &want {
+        app.keep_unsent(words).unwrap();
+    }
+    let killed = desk.killed();
+    drop(app);
+    for desk in [&desk, &killed] {
+        let app = desk.open();
+        assert_eq!(app.bootstrap().unwrap().unsent, want);
+    }
+    // What is refused leaves what was kept.
+    let app = desk.open();
+    let endless = unsent(None, &"x".repeat(33 << 20), "");
+    assert_eq!(app.keep_unsent(&endless).unwrap_err().code, Code::TooLong);
+    assert_eq!(app.bootstrap().unwrap().unsent, want);
+    app.keep_unsent(&unsent(None, "", "")).unwrap();
+    assert_eq!(app.bootstrap().unwrap().unsent, want[1..]);
 }

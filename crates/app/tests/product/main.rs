@@ -4,6 +4,7 @@
 
 mod desk;
 mod kept;
+mod kept_models;
 mod loads;
 mod news;
 mod real;

@@ -11,7 +11,7 @@ use candor_testkit::gguf::Value;
 use candor_testkit::scripted::Fault;
 use candor_testkit::{TURN_END, TinyModel};
 
-use crate::desk::{Desk, ask, end_of, follow, hear_all, kind, lines, load, until};
+use crate::desk::{Desk, ask, end_of, follow, hear_all, kind, lines, load};
 
 #[test]
 fn two_windows_hear_the_same_and_one_end_each() {
@@ -115,10 +115,6 @@ fn a_reply_stopped_before_its_first_word_is_left_out_of_the_next_prompt() {
         (end.message.state, end.message.text.as_str()),
         (MessageState::Stopped, "")
     );
-    until("the turn is over", || {
-        app.bootstrap().unwrap().turns.is_empty()
-    });
-
     let before = desk.script.batches().len();
     desk.reply("yes");
     let (again, end) = ask(&app, Some(sent.conversation.id), "Second?");
@@ -162,14 +158,44 @@ fn a_strict_template_does_not_make_the_conversation_unusable_after_a_stop() {
     let sent = app.send(None, "First?").unwrap();
     desk.script.wait_until_stalled();
     app.stop(sent.turn);
-    assert_eq!(end_of(&app, sent.turn).message.text, "");
-    until("the turn is over", || {
-        app.bootstrap().unwrap().turns.is_empty()
-    });
-    for reply in ["yes", "no"] {
+    let first = end_of(&app, sent.turn).message;
+    assert_eq!(first.text, "");
+    // That the system text had to move is said where it happens first, and what more had to be
+    // done then as well; the same is not said again.
+    let mut said = vec![first.record.unwrap().notice];
+    for reply in ["yes", "no", "well"] {
         desk.reply(reply);
         let (_, end) = ask(&app, Some(sent.conversation.id), "Next?");
         assert_eq!((end.error, end.message.text.as_str()), (None, reply));
+        said.push(end.message.record.unwrap().notice);
+    }
+    let said: Vec<&str> = said.iter().map(|it| it.as_deref().unwrap_or("")).collect();
+    let moved = "system text was put into the first question";
+    assert!(said[0].ends_with(&format!("the {moved}.")), "{said:?}");
+    assert!(
+        said[1].contains(moved) && said[1].contains("joined"),
+        "{said:?}"
+    );
+    assert_eq!(said[2..], ["", ""]);
+}
+
+#[test]
+fn a_template_that_takes_everything_gives_no_notice_and_one_that_is_not_used_is_the_models() {
+    let models = [
+        TinyModel::llama(),
+        TinyModel::llama().metadata(
+            "tokenizer.chat_template",
+            Value::Text(String::from("{% for %}")),
+        ),
+    ];
+    for (model, is_told) in models.iter().zip([false, true]) {
+        let desk = Desk::with_model(model);
+        let app = desk.open_ready();
+        let of_model = app.status().model.unwrap().template_fallback;
+        assert_eq!(of_model.is_some(), is_told);
+        desk.reply("yes");
+        let (_, end) = ask(&app, None, "Well?");
+        assert_eq!(end.message.record.unwrap().notice, None);
     }
 }
 
@@ -229,9 +255,6 @@ fn another_reply_stands_beside_the_first() {
     ];
     assert_eq!(lines(&conversation), want);
     let question = conversation.messages[0].id;
-    until("the turn is over", || {
-        app.bootstrap().unwrap().turns.is_empty()
-    });
     assert_eq!(app.regenerate(question).unwrap_err().code, Code::NotFound);
     assert_eq!(app.regenerate(9_999).unwrap_err().code, Code::NotFound);
 }
@@ -382,10 +405,24 @@ fn a_fault_of_the_program_itself_ends_the_turn_and_keeps_its_words() {
         "{text:?}"
     );
     assert_eq!(end.error.unwrap().code, Code::Internal);
-    until("the turn is over", || {
-        app.bootstrap().unwrap().turns.is_empty()
-    });
-    desk.reply("fine");
+    // With whatever words the script has left.
     let (_, end) = ask(&app, Some(sent.conversation.id), "And now?");
-    assert_eq!(end.message.text, "fine");
+    assert_eq!(
+        (end.message.state, end.error),
+        (MessageState::Finished, None)
+    );
+}
+
+#[test]
+fn whoever_hears_the_end_of_a_reply_can_ask_the_next_question_at_once() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    let mut conversation = None;
+    for round in 0..20 {
+        desk.reply("one");
+        let sent = app.send(conversation, "Next?").unwrap();
+        conversation = Some(sent.conversation.id);
+        end_of(&app, sent.turn);
+        assert!(app.bootstrap().unwrap().turns.is_empty(), "round {round}");
+    }
 }
