@@ -235,4 +235,7 @@ MODELS = [
       swa_pattern=[True, True, True, False, True], rope_scaling={"type": "yarn", "factor": 8.0, "original_context_length": 64}),
     M("s33-granitemoe-q8_0", "granitemoe", 133, "llama-bpe", [(ANY, "Q8_0")], 64, 2, 4, 2, 16, 32, tied=True, n_expert=8, n_used=3, n_ff_shexp=64,
       **{"embedding_scale": 3.0, "residual_scale": 0.4, "logit_scale": 0.5, "attention.scale": 0.4}),
+    # gen_models.py writes this family itself.
+    M("s34-mixtral-q5_0", "llama", 134, "llama-bpe", [("token_embd", "Q8_0"), (ANY, "Q5_0")], 64, 2, 4, 2, 16, 64, n_expert=8, n_used=2,
+      tied=True),
 ]

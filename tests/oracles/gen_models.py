@@ -272,7 +272,8 @@ def build(cfg, path):
     w.add_float32(f"{arch}.attention.layer_norm_rms_epsilon", c["eps"])
     w.add_uint32(f"{arch}.vocab_size", V)
     hybrid = arch in ("qwen35", "qwen35moe", "qwen3next")
-    moe = arch in ("qwen3moe", "qwen35moe", "qwen3next")
+    mixtral = arch == "llama" and "n_expert" in c               # each expert as wide as a dense feed-forward
+    moe = mixtral or arch in ("qwen3moe", "qwen35moe", "qwen3next")
     n_rot = c.get("n_rot", D)
     if arch == "llama" or hybrid:
         w.add_uint32(f"{arch}.rope.dimension_count", n_rot)
@@ -282,7 +283,8 @@ def build(cfg, path):
     if moe:
         w.add_uint32(f"{arch}.expert_count", c["n_expert"])
         w.add_uint32(f"{arch}.expert_used_count", c["n_used"])
-        w.add_uint32(f"{arch}.expert_feed_forward_length", c["n_ff_exp"])
+        if not mixtral:
+            w.add_uint32(f"{arch}.expert_feed_forward_length", c["n_ff_exp"])
         if hybrid:
             w.add_uint32(f"{arch}.expert_shared_feed_forward_length", c["n_ff_shexp"])
     if arch == "gemma3":
@@ -380,7 +382,7 @@ def build(cfg, path):
         else:
             b.vec(p + "ffn_norm.weight", E, 1.0)
         if moe:
-            X, FX = c["n_expert"], c["n_ff_exp"]
+            X, FX = c["n_expert"], F if mixtral else c["n_ff_exp"]
             b.raw(p + "ffn_gate_inp.weight", weight(c["seed"], p + "router", (X, E), T.F32, 2.0 / np.sqrt(E)))
             b.mat(p + "ffn_gate_exps.weight", E, FX, 1.4, (X,))
             b.mat(p + "ffn_up_exps.weight", E, FX, 1.4, (X,))

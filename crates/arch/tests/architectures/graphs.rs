@@ -50,6 +50,14 @@ fn graphs_are_as_they_were() {
 /// Families that came later, each with a snapshot of its own name.
 #[test]
 fn further_graphs_are_as_they_were() {
+    let mixtral = tiny("llama")
+        .with("expert_count", Value::Integer(4))
+        .with("expert_used_count", Value::Integer(2))
+        .with_tensor("blk.0.ffn_gate_inp.weight", &[4, 32], "F32")
+        .with_tensor("blk.0.ffn_gate_exps.weight", &[4, 64, 32], "Q8_0")
+        .with_tensor("blk.0.ffn_up_exps.weight", &[4, 64, 32], "Q8_0")
+        .with_tensor("blk.0.ffn_down_exps.weight", &[4, 32, 64], "Q8_0");
+    check_text("mixtral", &mixtral, include_str!("graphs/mixtral.txt"));
     check_text("phi3", &tiny("phi3"), include_str!("graphs/phi3.txt"));
     let long = tiny("phi3")
         .with("rope.scaling.original_context_length", Value::Integer(64))

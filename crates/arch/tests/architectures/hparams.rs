@@ -114,8 +114,8 @@ fn what_is_not_computed_is_refused() {
         &["qwen35.nextn_predict_layers", "1", "not supported"],
     );
     refused(
-        llama().with("expert_count", number(8)),
-        &["llama.expert_count", "8", "not supported"],
+        tiny("qwen2").with("expert_count", number(8)),
+        &["qwen2.expert_count", "8", "not supported"],
     );
 }
 

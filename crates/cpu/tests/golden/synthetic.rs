@@ -205,4 +205,5 @@ models! {
     gemma3_q8_0_stretched: "s31-gemma3-stretched-q8_0" Amplified All,
     olmo2_q8_0_with_windows_and_yarn: "s32-olmo2-window-q8_0" Plain All,
     granitemoe_q8_0_tied: "s33-granitemoe-q8_0" Plain Median,
+    mixtral_q5_0_tied: "s34-mixtral-q5_0" Plain Median,
 }
