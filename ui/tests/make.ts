@@ -32,6 +32,7 @@ export const record: ReplyRecord = {
   model: "SmolLM2",
   backend: "CPU",
   backendReason: "no NVIDIA driver found",
+  kv: "16 bits",
   generatedTokens: 212,
   promptTokens: 38,
   cachedTokens: 12,
@@ -41,6 +42,7 @@ export const record: ReplyRecord = {
   seed: 42,
   sampling: defaultSampling,
   failure: null,
+  notice: null,
 };
 
 export function snapshot(change: Partial<Snapshot> = {}): Snapshot {
@@ -50,9 +52,10 @@ export function snapshot(change: Partial<Snapshot> = {}): Snapshot {
     settings: defaultSettings,
     conversations: [],
     models: [],
-    starter: { state: "absent", why: "not bundled" },
+    starter: { state: "absent", why: "The starter model is not on this computer." },
     turns: [],
     notices: [],
+    unsent: [],
     ...change,
   };
 }

@@ -35,6 +35,7 @@ pub fn typescript() -> String {
         ModelEntry,
         Starter,
         Settings,
+        Unsent,
         Theme,
         DeviceChoice,
         KvChoice,

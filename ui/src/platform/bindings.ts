@@ -35,7 +35,11 @@ turns: Array<RunningTurn>,
 /**
  * What the user has to hear once: a damaged file that was kept aside, for instance.
  */
-notices: Array<string>, };
+notices: Array<string>,
+/**
+ * What was typed and not sent, of each conversation that has some.
+ */
+unsent: Array<Unsent>, };
 
 /**
  * What the engine is doing. Sent as the event `status` whenever it changes.
@@ -211,6 +215,10 @@ threads: number | null,
  */
 context: number | null,
 /**
+ * In how many bits a model remembers a conversation.
+ */
+kv: KvChoice,
+/**
  * First message of every new conversation to the model; empty for none.
  */
 systemPrompt: string,
@@ -224,6 +232,23 @@ sampling: Sampling,
 sidebarFolded: boolean, };
 
 /**
+ * What was typed in a conversation and not sent yet.
+ */
+export type Unsent = {
+/**
+ * Which; none for the one that is not begun.
+ */
+conversation: number | null,
+/**
+ * In the box.
+ */
+text: string,
+/**
+ * Given to be sent, and waiting.
+ */
+waiting: string, };
+
+/**
  * The look.
  */
 export type Theme = "system" | "light" | "dark";
@@ -232,6 +257,11 @@ export type Theme = "system" | "light" | "dark";
  * What may compute.
  */
 export type DeviceChoice = "auto" | "cpu";
+
+/**
+ * In how many bits a model remembers a conversation.
+ */
+export type KvChoice = "f16" | "q8";
 
 /**
  * How the next token is chosen.
@@ -356,6 +386,10 @@ backend: string,
  */
 backendReason: string,
 /**
+ * How keys and values were kept: "16 bits". Empty in records of earlier versions.
+ */
+kv: string,
+/**
  * Tokens written.
  */
 generatedTokens: number,
@@ -390,7 +424,12 @@ sampling: Sampling,
 /**
  * Why it failed, in plain words, if it did.
  */
-failure: string | null, };
+failure: string | null,
+/**
+ * What was done to this conversation so that the model could read it, if anything; said at
+ * the first reply that it concerns.
+ */
+notice: string | null, };
 
 /**
  * The answer to a message that was sent.

@@ -29,6 +29,8 @@ export const tauriPlatform: Platform = {
   forgetModel: (id) => invoke("forget_model", { id }),
   saveSettings: (settings) => invoke("save_settings", { settings }),
   openLink: (url) => invoke("open_link", { url }),
+  keepUnsent: (unsent) => invoke("keep_unsent", { unsent }),
+  closeWindow: () => invoke("close_window"),
   on: (event, handler) => listen(event, ({ payload }) => handler(payload as never)),
 };
 

@@ -12,6 +12,7 @@ import type {
   Snapshot,
   Status,
   TurnBatch,
+  Unsent,
   WireError,
 } from "./bindings";
 
@@ -29,6 +30,8 @@ export interface PlatformEvents {
   conversations: ConversationSummary[];
   models: ModelEntry[];
   "turn-ended": RunningTurn;
+  /** Somebody closes the window; it goes when `closeWindow` is called, or soon without that. */
+  closing: null;
 }
 
 /** What the window can ask for. A rejection is always a `WireError`. */
@@ -52,6 +55,9 @@ export interface Platform {
   forgetModel(id: string): Promise<void>;
   saveSettings(settings: Settings): Promise<Settings>;
   openLink(url: string): Promise<void>;
+  /** Keeps words for the next start, in the place of what was kept of the same conversation. */
+  keepUnsent(unsent: Unsent): Promise<void>;
+  closeWindow(): Promise<void>;
   on<E extends keyof PlatformEvents>(
     event: E,
     handler: (payload: PlatformEvents[E]) => void,

@@ -9,6 +9,7 @@ import { type AppState, type Key, type Pending, initialState } from "../state/mo
 import { reduce } from "../state/reduce";
 import { draftFor, dueQueued, readiness } from "../state/select";
 import { turnOf } from "../state/turns";
+import { UnsentKeeper } from "./unsent";
 
 /** Runs something with the next frame. */
 export type Schedule = (run: () => void) => void;
@@ -42,10 +43,17 @@ export class Session {
   #arrived: { turn: number; batch: TurnBatch }[] = [];
   #flushScheduled = false;
   #subscriptions: Unsubscribe[] = [];
+  readonly #unsent: UnsentKeeper;
 
   constructor(platform: Platform, schedule: Schedule = withNextFrame) {
     this.#platform = platform;
     this.#schedule = schedule;
+    this.#unsent = new UnsentKeeper(
+      (unsent) => platform.keepUnsent(unsent),
+      (key, error) => {
+        this.dispatch({ type: "problem", key, what: "Not kept for the next start", error });
+      },
+    );
   }
 
   /** Subscribes first, so that nothing is missed between the snapshot and the first event. */
@@ -71,9 +79,13 @@ export class Session {
         this.#platform.on("turn-ended", (turn) => {
           this.#expectEnd(turn);
         }),
+        this.#platform.on("closing", () => {
+          void this.#unsent.flush().then(() => this.#platform.closeWindow());
+        }),
       ]);
       const snapshot = await this.#platform.bootstrap();
       this.dispatch({ type: "started", snapshot });
+      this.#unsent.begin(snapshot.unsent, this.state);
       for (const action of early) this.dispatch(action);
       for (const running of snapshot.turns) void this.#attach(running);
     } catch (thrown) {
@@ -94,6 +106,12 @@ export class Session {
       this.state = reduce(this.state, { type: "unqueue", key });
       void this.#submit(key, text);
     }
+    this.#unsent.changed(this.state);
+  }
+
+  /** The window may go away: what was typed is kept now. */
+  async keepUnsent(): Promise<void> {
+    await this.#unsent.flush();
   }
 
   /** Shows a conversation, or the one that is not begun. */
@@ -174,6 +192,8 @@ export class Session {
       turn = sent.turn;
       const stopWanted = this.state.pending[key]?.stopWanted ?? false;
       this.dispatch({ type: "sent", key, sent });
+      // It is in the store now and must not come back as unsent.
+      void this.#unsent.flush();
       for (const batch of early) this.#arrive(turn, batch);
       if (stopWanted) await this.#platform.stop(turn);
     } catch (thrown) {

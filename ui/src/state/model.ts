@@ -105,6 +105,7 @@ export const defaultSettings: Settings = {
   device: "auto",
   threads: null,
   context: null,
+  kv: "f16",
   systemPrompt: "",
   sampling: defaultSampling,
   sidebarFolded: false,

@@ -1,4 +1,5 @@
 /** The one place where state changes. */
+import type { Unsent } from "../platform/bindings";
 import type { Action } from "./actions";
 import { remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
 import type { AppState, Key, Queued, Turn } from "./model";
@@ -22,6 +23,7 @@ export function reduce(state: AppState, action: Action): AppState {
         starter: snapshot.starter,
         turns,
         notices: snapshot.notices,
+        ...withUnsent(state, snapshot.unsent),
       };
     }
     case "start-failed":
@@ -56,6 +58,22 @@ export function reduce(state: AppState, action: Action): AppState {
     default:
       return reduceWriting(state, action);
   }
+}
+
+/**
+ * Brings back what an earlier window left unsent. What waited there waits for the person here: it
+ * may have been sent in the last moment. Words typed before the program answered come after it.
+ */
+function withUnsent(state: AppState, unsent: Unsent[]): Pick<AppState, "drafts" | "queued"> {
+  const drafts = { ...state.drafts };
+  const queued = { ...state.queued };
+  for (const { conversation, text, waiting } of unsent) {
+    const key: Key = conversation ?? "new";
+    const draft = [text, drafts[key] ?? ""].filter((words) => words !== "").join("\n\n");
+    if (draft !== "") drafts[key] = draft;
+    if (waiting !== "") queued[key] = { text: waiting, waitsFor: "person" };
+  }
+  return { drafts, queued };
 }
 
 type WritingAction = Extract<

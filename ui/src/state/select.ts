@@ -1,5 +1,5 @@
 /** Questions to the state. */
-import type { Message, OpenModel } from "../platform/bindings";
+import type { Message, OpenModel, Unsent } from "../platform/bindings";
 import type { AppState, Key, Pending, Problem, Queued, ShownMessage, Turn } from "./model";
 import { turnOf } from "./turns";
 
@@ -101,6 +101,27 @@ export function problemFor(state: AppState, key: Key): Problem | null {
 /** The words in the box. */
 export function draftFor(state: AppState, key: Key): string {
   return state.drafts[key] ?? "";
+}
+
+/** Conversations in which something may be unsent. */
+export function unsentKeys(state: AppState): Key[] {
+  const names = [state.drafts, state.queued, state.pending].flatMap((record) => Object.keys(record));
+  return names.map((name) => (name === "new" ? "new" : Number(name)));
+}
+
+/**
+ * What would be lost with the window. A message on its way counts as waiting until the program has
+ * taken it.
+ */
+export function unsentOf(state: AppState, key: Key): Unsent {
+  const pending = state.pending[key];
+  const onItsWay = pending?.kind === "send" ? pending.text : "";
+  const waiting = [onItsWay, state.queued[key]?.text ?? ""].filter((text) => text !== "");
+  return {
+    conversation: key === "new" ? null : key,
+    text: draftFor(state, key),
+    waiting: waiting.join("\n\n"),
+  };
 }
 
 /** The title in the header. */

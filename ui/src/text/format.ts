@@ -87,6 +87,8 @@ export function recordRows(record: ReplyRecord, state: MessageState): Row[] {
   return [
     { name: "Model", value: record.model },
     { name: "Computed by", value: joined([record.backend, record.backendReason]) },
+    // Records of earlier versions do not say it.
+    ...(record.kv === "" ? [] : [{ name: "Keys and values", value: record.kv }]),
     {
       name: "Prompt",
       value: joined([

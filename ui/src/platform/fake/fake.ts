@@ -11,6 +11,7 @@ import type {
   Status,
   TurnBatch,
   TurnEvent,
+  Unsent,
   WireError,
 } from "../bindings";
 import type { Platform, PlatformEvents, TurnReader, Unsubscribe } from "../types";
@@ -43,6 +44,7 @@ export class FakePlatform implements Platform {
   #replyCount = 0;
   /** What was asked of the shell, for tests. */
   readonly opened: string[] = [];
+  closed = 0;
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario;
@@ -123,6 +125,21 @@ export class FakePlatform implements Platform {
   async stop(turn: number): Promise<void> {
     const live = this.#turns.get(turn);
     if (live) this.#end(live, "stopped");
+  }
+
+  async keepUnsent(unsent: Unsent): Promise<void> {
+    const others = this.#snapshot.unsent.filter((u) => u.conversation !== unsent.conversation);
+    const empty = unsent.text === "" && unsent.waiting === "";
+    this.#snapshot = { ...this.#snapshot, unsent: empty ? others : [...others, unsent] };
+  }
+
+  /** As if somebody pressed the window's own button. */
+  askToClose(): void {
+    this.#emit("closing", null);
+  }
+
+  async closeWindow(): Promise<void> {
+    this.closed += 1;
   }
 
   async pickModel(): Promise<ModelEntry | null> {

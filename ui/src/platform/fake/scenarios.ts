@@ -82,7 +82,7 @@ const noModelStatus: Status = {
     kind: "no-model",
     tone: "neutral",
     state: "No model open.",
-    reason: "Open a model file, or get the starter model (98 MB).",
+    reason: "Open a model file, or the starter model that is on this computer (98 MB).",
     advice: null,
     progress: null,
     actions: ["open-model", "open-starter"],
@@ -143,6 +143,7 @@ export function recordFor(text: string): ReplyRecord {
     model: modelName,
     backend: "CPU",
     backendReason: "no NVIDIA driver found",
+    kv: "16 bits",
     generatedTokens,
     promptTokens: 38,
     cachedTokens: 12,
@@ -152,6 +153,7 @@ export function recordFor(text: string): ReplyRecord {
     seed: 2_718_281,
     sampling: defaultSampling,
     failure: null,
+    notice: null,
   };
 }
 
@@ -215,6 +217,7 @@ function snapshotOf(status: Status, list: Conversation[]): Snapshot {
     starter: { state: "ready", id: "smol", sizeBytes: starterBytes },
     turns: [],
     notices: [],
+    unsent: [],
   };
 }
 
