@@ -216,9 +216,9 @@ macro_rules! interleave {
             }
 
             fn scales(&self, header: &mut [u8], _: usize, lane: usize) {
-                put(header, lane * 2, self.d);
-                put(header, 32 + lane * 2, self.dmin);
-                let (scales, offsets) = self.scales_and_offsets();
+                put(header, lane * 2, self.head.d);
+                put(header, 32 + lane * 2, self.head.dmin);
+                let (scales, offsets) = self.head.scales_and_offsets();
                 for s in 0..8 {
                     header[64 + s * GROUP_ROWS + lane] = scales[s];
                     header[64 + (8 + s) * GROUP_ROWS + lane] = offsets[s];

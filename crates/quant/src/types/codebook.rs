@@ -1,6 +1,7 @@
 //! What the types with codebooks have in common: vectors, signs, and a plain search.
 
 use super::{code, largest_signed};
+use crate::half_bits::Half;
 
 /// Eight signs from their seven stored bits: the number of negative ones is even.
 pub(super) fn even_signs(bits: u32) -> u8 {
@@ -62,28 +63,50 @@ pub(super) fn even_signs_of(values: &[f32]) -> u8 {
     signs ^ (1 << smallest.map_or(0, |(i, _)| i))
 }
 
-/// A unit for the steps of parts of a block, and the multiple of it for each part: step k is
-/// `unit * (first + k * more)` for k up to `k_max`.
+/// The steps of parts of a block: odd multiples of one number of the block. Step k is
+/// `d * unit * (2 * k + 1)` for k up to `k_max`.
 pub(super) struct Ladder {
-    pub(super) first: f32,
-    pub(super) more: f32,
-    pub(super) k_max: f32,
+    pub(super) unit: f32,
+    pub(super) k_max: u8,
+    /// The largest magnitude of a code.
+    pub(super) level_max: f32,
+}
+
+/// Of the IQ1 types, without the shift of their codes: one unit, and two more for each scale.
+pub(super) const IQ1_LADDER: Ladder = Ladder {
+    unit: 1.0,
+    k_max: 7,
+    level_max: 1.0,
+};
+
+/// Of the IQ2 types: a quarter of half a unit, and a quarter of a unit more for each scale.
+pub(super) const IQ2_LADDER: Ladder = Ladder {
+    unit: 0.125,
+    k_max: 15,
+    level_max: 43.0,
+};
+
+/// 2 * k + 1.
+pub(super) fn odd(k: impl Into<i32>) -> i32 {
+    2 * k.into() + 1
 }
 
 impl Ladder {
-    /// The unit with which the largest value of all becomes `level_max`.
-    pub(super) fn unit(&self, values: &[f32], level_max: f32) -> f32 {
-        largest_signed(values).abs() / (level_max * (self.first + self.more * self.k_max))
+    /// The number of a block with which the largest of its values becomes `level_max`.
+    pub(super) fn d(&self, values: &[f32]) -> Half {
+        let most = self.unit * odd(self.k_max) as f32;
+        Half::from_f32(largest_signed(values).abs() / (self.level_max * most))
     }
 
-    /// The multiple with which the largest of these values becomes about `level_max`.
-    pub(super) fn multiple(&self, values: &[f32], level_max: f32, unit: f32) -> u8 {
-        let step = largest_signed(values).abs() / level_max;
-        code(step - unit * self.first, unit * self.more, 0.0, self.k_max) as u8
+    /// The k with which the largest of these values becomes about `level_max`.
+    pub(super) fn multiple(&self, values: &[f32], d: Half) -> u8 {
+        let step = largest_signed(values).abs() / self.level_max;
+        let unit = d.to_f32() * self.unit;
+        code(step - unit, 2.0 * unit, 0.0, f32::from(self.k_max)) as u8
     }
 
-    /// The step of a multiple.
-    pub(super) fn step(&self, unit: f32, multiple: u8) -> f32 {
-        unit * (self.first + f32::from(multiple) * self.more)
+    /// Step k.
+    pub(super) fn step(&self, d: Half, k: u8) -> f32 {
+        d.to_f32() * (self.unit * odd(k) as f32)
     }
 }

@@ -4,11 +4,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::codebook::{self, Ladder};
+use super::codebook::{self, IQ1_LADDER};
 use super::grids::IQ1;
-use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use super::stepped::Stepped;
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 56 bytes.
@@ -29,16 +28,6 @@ pub struct Iq1M {
 pub const TYPE: QuantType = describe_integer::<Iq1M>();
 const _: () = assert!(size_of::<Iq1M>() == 56);
 
-/// The steps: one unit, and two more for each scale.
-const LADDER: Ladder = Ladder {
-    first: 1.0,
-    more: 2.0,
-    k_max: 7.0,
-};
-
-/// The largest magnitude, without the shift.
-const LEVEL_MAX: f32 = 1.0;
-
 impl Iq1M {
     /// The unit of the scales.
     pub fn d(&self) -> Half {
@@ -55,6 +44,10 @@ impl Iq1M {
 }
 
 impl Stepped for Iq1M {
+    const ID: u32 = 29;
+    const NAME: &'static str = "IQ1_M";
+    const ELEMS: usize = 256;
+
     /// In eighths, so that the shift is a whole number.
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         std::array::from_fn(|i| {
@@ -66,29 +59,21 @@ impl Stepped for Iq1M {
         })
     }
 
-    /// An eighth of a step, which is exact.
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        let d = self.d().to_f32();
+    /// In eighths, as the codes are; an eighth of a unit is exact.
+    fn unit(&self) -> f32 {
+        self.d().to_f32() * 0.125
+    }
+
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
         [0, 1].map(|half| {
             let part = sub_block_idx * 2 + half;
-            let scale = (u16::from_le_bytes(self.scales[part / 4]) >> (part % 4 * 3)) & 7;
-            d * f32::from(2 * scale + 1) * 0.125
+            codebook::odd((u16::from_le_bytes(self.scales[part / 4]) >> (part % 4 * 3)) & 7)
         })
-    }
-}
-
-impl Block for Iq1M {
-    const ID: u32 = 29;
-    const NAME: &'static str = "IQ1_M";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
     }
 
     /// Shifts up everywhere.
     fn quantize(values: &[f32]) -> Self {
-        let d = Half::from_f32(LADDER.unit(values, LEVEL_MAX));
+        let d = IQ1_LADDER.d(values);
         let mut block = Self {
             qs: [0; 32],
             qh: [0; 16],
@@ -96,8 +81,8 @@ impl Block for Iq1M {
         };
         let mut scales: [u16; 4] = std::array::from_fn(|i| (d.bits() >> (4 * i)) << 12);
         for (part, values) in values.chunks_exact(16).enumerate() {
-            let scale = LADDER.multiple(values, LEVEL_MAX, d.to_f32());
-            let step = LADDER.step(d.to_f32(), scale);
+            let scale = IQ1_LADDER.multiple(values, d);
+            let step = IQ1_LADDER.step(d, scale);
             scales[part / 4] |= u16::from(scale) << (part % 4 * 3);
             for (v, values) in values.as_chunks::<8>().0.iter().enumerate() {
                 let vector = codebook::nearest(&IQ1, values.map(|v| v - step / 8.0), step);
@@ -107,12 +92,5 @@ impl Block for Iq1M {
         }
         block.scales = scales.map(u16::to_le_bytes);
         block
-    }
-}
-
-impl IntegerBlock for Iq1M {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

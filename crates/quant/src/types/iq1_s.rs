@@ -4,11 +4,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::codebook::{self, Ladder};
+use super::codebook::{self, IQ1_LADDER};
 use super::grids::IQ1;
-use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use super::stepped::Stepped;
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 50 bytes.
@@ -28,16 +27,6 @@ pub struct Iq1S {
 pub const TYPE: QuantType = describe_integer::<Iq1S>();
 const _: () = assert!(size_of::<Iq1S>() == 50);
 
-/// The steps: one unit, and two more for each scale.
-const LADDER: Ladder = Ladder {
-    first: 1.0,
-    more: 2.0,
-    k_max: 7.0,
-};
-
-/// The largest magnitude, without the shift.
-const LEVEL_MAX: f32 = 1.0;
-
 impl Iq1S {
     fn high_bits(&self, sub_block_idx: usize) -> u16 {
         u16::from_le_bytes(self.qh[sub_block_idx])
@@ -45,6 +34,10 @@ impl Iq1S {
 }
 
 impl Stepped for Iq1S {
+    const ID: u32 = 19;
+    const NAME: &'static str = "IQ1_S";
+    const ELEMS: usize = 256;
+
     /// In eighths, so that the shift is a whole number.
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let bits = self.high_bits(sub_block_idx);
@@ -56,33 +49,26 @@ impl Stepped for Iq1S {
         })
     }
 
-    /// An eighth of a step, which is exact.
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        let scale = (self.high_bits(sub_block_idx) >> 12) & 7;
-        [self.d.to_f32() * f32::from(2 * scale + 1) * 0.125; 2]
+    /// In eighths, as the codes are; an eighth of a unit is exact.
+    fn unit(&self) -> f32 {
+        self.d.to_f32() * 0.125
     }
-}
 
-impl Block for Iq1S {
-    const ID: u32 = 19;
-    const NAME: &'static str = "IQ1_S";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
+        [codebook::odd((self.high_bits(sub_block_idx) >> 12) & 7); 2]
     }
 
     /// Shifts up everywhere.
     fn quantize(values: &[f32]) -> Self {
-        let d = Half::from_f32(LADDER.unit(values, LEVEL_MAX));
+        let d = IQ1_LADDER.d(values);
         let mut block = Self {
             d,
             qs: [0; 32],
             qh: [[0; 2]; 8],
         };
         for (s, values) in values.chunks_exact(32).enumerate() {
-            let scale = LADDER.multiple(values, LEVEL_MAX, d.to_f32());
-            let step = LADDER.step(d.to_f32(), scale);
+            let scale = IQ1_LADDER.multiple(values, d);
+            let step = IQ1_LADDER.step(d, scale);
             let mut bits = u16::from(scale) << 12;
             for (v, values) in values.as_chunks::<8>().0.iter().enumerate() {
                 let vector = codebook::nearest(&IQ1, values.map(|v| v - step / 8.0), step);
@@ -92,12 +78,5 @@ impl Block for Iq1S {
             block.qh[s] = bits.to_le_bytes();
         }
         block
-    }
-}
-
-impl IntegerBlock for Iq1S {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

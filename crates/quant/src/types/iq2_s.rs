@@ -3,11 +3,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::codebook::{self, Ladder};
+use super::codebook::{self, IQ2_LADDER};
 use super::grids::IQ2_S;
-use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use super::stepped::Stepped;
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 82 bytes.
@@ -31,17 +30,11 @@ pub struct Iq2S {
 pub const TYPE: QuantType = describe_integer::<Iq2S>();
 const _: () = assert!(size_of::<Iq2S>() == 82);
 
-/// The steps: a quarter of half a unit, and a quarter of a unit more for each scale.
-const LADDER: Ladder = Ladder {
-    first: 0.125,
-    more: 0.25,
-    k_max: 15.0,
-};
-
-/// The largest magnitude.
-const LEVEL_MAX: f32 = 43.0;
-
 impl Stepped for Iq2S {
+    const ID: u32 = 22;
+    const NAME: &'static str = "IQ2_S";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let vector = |v: usize| {
             let high = (self.qh[sub_block_idx] >> (2 * v)) & 3;
@@ -50,23 +43,17 @@ impl Stepped for Iq2S {
         codebook::signed(|v| &IQ2_S[vector(v)], |v| self.signs[sub_block_idx * 4 + v])
     }
 
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        let scales = self.scales[sub_block_idx];
-        [scales & 15, scales >> 4].map(|s| self.d.to_f32() * (0.5 + f32::from(s)) * 0.25)
+    fn unit(&self) -> f32 {
+        self.d.to_f32() * IQ2_LADDER.unit
     }
-}
 
-impl Block for Iq2S {
-    const ID: u32 = 22;
-    const NAME: &'static str = "IQ2_S";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
+        let scales = self.scales[sub_block_idx];
+        [scales & 15, scales >> 4].map(codebook::odd)
     }
 
     fn quantize(values: &[f32]) -> Self {
-        let d = Half::from_f32(LADDER.unit(values, LEVEL_MAX));
+        let d = IQ2_LADDER.d(values);
         let mut block = Self {
             d,
             qs: [0; 32],
@@ -75,8 +62,8 @@ impl Block for Iq2S {
             scales: [0; 8],
         };
         for (part, values) in values.chunks_exact(16).enumerate() {
-            let scale = LADDER.multiple(values, LEVEL_MAX, d.to_f32());
-            let step = LADDER.step(d.to_f32(), scale);
+            let scale = IQ2_LADDER.multiple(values, d);
+            let step = IQ2_LADDER.step(d, scale);
             block.scales[part / 2] |= scale << (part % 2 * 4);
             for (v, values) in values.as_chunks::<8>().0.iter().enumerate() {
                 let at = part * 2 + v;
@@ -87,12 +74,5 @@ impl Block for Iq2S {
             }
         }
         block
-    }
-}
-
-impl IntegerBlock for Iq2S {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -3,11 +3,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::codebook::{self, Ladder};
+use super::codebook::{self, IQ2_LADDER};
 use super::grids::IQ2_XXS;
-use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use super::stepped::Stepped;
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 66 bytes.
@@ -25,16 +24,6 @@ pub struct Iq2Xxs {
 pub const TYPE: QuantType = describe_integer::<Iq2Xxs>();
 const _: () = assert!(size_of::<Iq2Xxs>() == 66);
 
-/// The steps: a quarter of half a unit, and a quarter of a unit more for each scale.
-const LADDER: Ladder = Ladder {
-    first: 0.125,
-    more: 0.25,
-    k_max: 15.0,
-};
-
-/// The largest magnitude.
-const LEVEL_MAX: f32 = 43.0;
-
 impl Iq2Xxs {
     /// The numbers of the vectors of a sub-block of 32, and its signs and scale.
     fn parts(&self, sub_block_idx: usize) -> ([u8; 4], u32) {
@@ -48,6 +37,10 @@ impl Iq2Xxs {
 }
 
 impl Stepped for Iq2Xxs {
+    const ID: u32 = 16;
+    const NAME: &'static str = "IQ2_XXS";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let (vectors, signs) = self.parts(sub_block_idx);
         codebook::signed(
@@ -56,28 +49,22 @@ impl Stepped for Iq2Xxs {
         )
     }
 
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        let (_, bits) = self.parts(sub_block_idx);
-        [self.d.to_f32() * (0.5 + (bits >> 28) as f32) * 0.25; 2]
+    fn unit(&self) -> f32 {
+        self.d.to_f32() * IQ2_LADDER.unit
     }
-}
 
-impl Block for Iq2Xxs {
-    const ID: u32 = 16;
-    const NAME: &'static str = "IQ2_XXS";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
+        let (_, bits) = self.parts(sub_block_idx);
+        [codebook::odd((bits >> 28) as u8); 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
-        let d = Half::from_f32(LADDER.unit(values, LEVEL_MAX));
+        let d = IQ2_LADDER.d(values);
         let mut block = Self { d, qs: [0; 64] };
         let parts = values.chunks_exact(32).zip(block.qs.chunks_exact_mut(8));
         for (values, bytes) in parts {
-            let scale = LADDER.multiple(values, LEVEL_MAX, d.to_f32());
-            let step = LADDER.step(d.to_f32(), scale);
+            let scale = IQ2_LADDER.multiple(values, d);
+            let step = IQ2_LADDER.step(d, scale);
             let mut bits = u32::from(scale) << 28;
             for (v, values) in values.as_chunks::<8>().0.iter().enumerate() {
                 let signs = codebook::even_signs_of(values);
@@ -87,12 +74,5 @@ impl Block for Iq2Xxs {
             bytes[4..].copy_from_slice(&bits.to_le_bytes());
         }
         block
-    }
-}
-
-impl IntegerBlock for Iq2Xxs {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -5,9 +5,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::codebook::{self, Ladder};
 use super::grids::IQ3_S;
-use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use super::stepped::Stepped;
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 110 bytes.
@@ -32,15 +31,16 @@ const _: () = assert!(size_of::<Iq3S>() == 110);
 
 /// The steps: one unit, and two more for each scale.
 const LADDER: Ladder = Ladder {
-    first: 1.0,
-    more: 2.0,
-    k_max: 15.0,
+    unit: 1.0,
+    k_max: 15,
+    level_max: 15.0,
 };
 
-/// The largest magnitude.
-const LEVEL_MAX: f32 = 15.0;
-
 impl Stepped for Iq3S {
+    const ID: u32 = 21;
+    const NAME: &'static str = "IQ3_S";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let vector = |v: usize| {
             let ninth = (self.qh[sub_block_idx] >> v) & 1;
@@ -52,23 +52,17 @@ impl Stepped for Iq3S {
         )
     }
 
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        let scale = (self.scales[sub_block_idx / 2] >> (sub_block_idx % 2 * 4)) & 15;
-        [self.d.to_f32() * f32::from(1 + 2 * scale); 2]
+    fn unit(&self) -> f32 {
+        self.d.to_f32() * LADDER.unit
     }
-}
 
-impl Block for Iq3S {
-    const ID: u32 = 21;
-    const NAME: &'static str = "IQ3_S";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
+        let scale = (self.scales[sub_block_idx / 2] >> (sub_block_idx % 2 * 4)) & 15;
+        [codebook::odd(scale); 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
-        let d = Half::from_f32(LADDER.unit(values, LEVEL_MAX));
+        let d = LADDER.d(values);
         let mut block = Self {
             d,
             qs: [0; 64],
@@ -77,8 +71,8 @@ impl Block for Iq3S {
             scales: [0; 4],
         };
         for (s, values) in values.chunks_exact(32).enumerate() {
-            let scale = LADDER.multiple(values, LEVEL_MAX, d.to_f32());
-            let step = LADDER.step(d.to_f32(), scale);
+            let scale = LADDER.multiple(values, d);
+            let step = LADDER.step(d, scale);
             block.scales[s / 2] |= scale << (s % 2 * 4);
             for (eight, values) in values.chunks_exact(8).enumerate() {
                 block.signs[s * 4 + eight] = codebook::signs_of(values);
@@ -90,12 +84,5 @@ impl Block for Iq3S {
             }
         }
         block
-    }
-}
-
-impl IntegerBlock for Iq3S {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

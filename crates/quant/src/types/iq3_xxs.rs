@@ -5,9 +5,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::codebook::{self, Ladder};
 use super::grids::IQ3_XXS;
-use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use super::stepped::Stepped;
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 98 bytes.
@@ -29,15 +28,16 @@ const _: () = assert!(size_of::<Iq3Xxs>() == 98);
 
 /// The steps: half of half a unit, and half a unit more for each scale.
 const LADDER: Ladder = Ladder {
-    first: 0.25,
-    more: 0.5,
-    k_max: 15.0,
+    unit: 0.25,
+    k_max: 15,
+    level_max: 62.0,
 };
 
-/// The largest magnitude.
-const LEVEL_MAX: f32 = 62.0;
-
 impl Stepped for Iq3Xxs {
+    const ID: u32 = 18;
+    const NAME: &'static str = "IQ3_XXS";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let signs = u32::from_le_bytes(self.signs_and_scales[sub_block_idx]);
         codebook::signed(
@@ -46,31 +46,25 @@ impl Stepped for Iq3Xxs {
         )
     }
 
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        let bits = u32::from_le_bytes(self.signs_and_scales[sub_block_idx]);
-        [self.d.to_f32() * (0.5 + (bits >> 28) as f32) * 0.5; 2]
+    fn unit(&self) -> f32 {
+        self.d.to_f32() * LADDER.unit
     }
-}
 
-impl Block for Iq3Xxs {
-    const ID: u32 = 18;
-    const NAME: &'static str = "IQ3_XXS";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
+        let bits = u32::from_le_bytes(self.signs_and_scales[sub_block_idx]);
+        [codebook::odd((bits >> 28) as u8); 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
-        let d = Half::from_f32(LADDER.unit(values, LEVEL_MAX));
+        let d = LADDER.d(values);
         let mut block = Self {
             d,
             qs: [0; 64],
             signs_and_scales: [[0; 4]; 8],
         };
         for (s, values) in values.chunks_exact(32).enumerate() {
-            let scale = LADDER.multiple(values, LEVEL_MAX, d.to_f32());
-            let step = LADDER.step(d.to_f32(), scale);
+            let scale = LADDER.multiple(values, d);
+            let step = LADDER.step(d, scale);
             let mut bits = u32::from(scale) << 28;
             for (eight, values) in values.chunks_exact(8).enumerate() {
                 bits |= u32::from(codebook::even_signs_of(values) & 127) << (7 * eight);
@@ -82,12 +76,5 @@ impl Block for Iq3Xxs {
             }
         }
         block
-    }
-}
-
-impl IntegerBlock for Iq3Xxs {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -5,8 +5,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::largest_signed;
 use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// What the nibbles stand for. Source: `kvalues_iq4nl` of ggml (ggml-common.h).
@@ -29,22 +28,20 @@ pub const TYPE: QuantType = describe_integer::<Iq4Nl>();
 const _: () = assert!(size_of::<Iq4Nl>() == 18);
 
 impl Stepped for Iq4Nl {
-    fn codes(&self, _sub_block_idx: usize) -> [i8; 32] {
-        std::array::from_fn(|i| LEVELS[stepped::nibble(&self.qs, i)])
-    }
-
-    fn steps(&self, _sub_block_idx: usize) -> [f32; 2] {
-        [self.d.to_f32(); 2]
-    }
-}
-
-impl Block for Iq4Nl {
     const ID: u32 = 20;
     const NAME: &'static str = "IQ4_NL";
     const ELEMS: usize = 32;
 
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn codes(&self, _sub_block_idx: usize) -> [i8; 32] {
+        std::array::from_fn(|i| LEVELS[stepped::nibble(&self.qs, i)])
+    }
+
+    fn unit(&self) -> f32 {
+        self.d.to_f32()
+    }
+
+    fn multiples(&self, _sub_block_idx: usize) -> [i32; 2] {
+        [1; 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
@@ -55,12 +52,5 @@ impl Block for Iq4Nl {
             stepped::put_nibble(&mut block.qs, i, code);
         }
         block
-    }
-}
-
-impl IntegerBlock for Iq4Nl {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -6,8 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use super::iq4_nl::LEVELS;
 use super::stepped::{self, Stepped};
 use super::{code, largest_signed};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 136 bytes.
@@ -29,26 +28,23 @@ pub const TYPE: QuantType = describe_integer::<Iq4Xs>();
 const _: () = assert!(size_of::<Iq4Xs>() == 136);
 
 impl Stepped for Iq4Xs {
+    const ID: u32 = 23;
+    const NAME: &'static str = "IQ4_XS";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let bytes = &self.qs[sub_block_idx * 16..][..16];
         std::array::from_fn(|i| LEVELS[stepped::nibble(bytes, i)])
     }
 
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
+    fn unit(&self) -> f32 {
+        self.d.to_f32()
+    }
+
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
         let low = (self.scales_l[sub_block_idx / 2] >> (sub_block_idx % 2 * 4)) & 15;
         let high = (u16::from_le_bytes(self.scales_h) >> (sub_block_idx * 2)) & 3;
-        let scale = (low | ((high as u8) << 4)) as i8 - 32;
-        [self.d.to_f32() * f32::from(scale); 2]
-    }
-}
-
-impl Block for Iq4Xs {
-    const ID: u32 = 23;
-    const NAME: &'static str = "IQ4_XS";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+        [i32::from(u16::from(low) | (high << 4)) - 32; 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
@@ -71,17 +67,10 @@ impl Block for Iq4Xs {
         }
         block.scales_h = high.to_le_bytes();
         for (i, value) in values.iter().enumerate() {
-            let [step, _] = block.steps(i / 32);
+            let [step, _] = stepped::steps(&block, i / 32);
             let code = stepped::nearest_level(&LEVELS, *value, step);
             stepped::put_nibble(&mut block.qs[i / 32 * 16..][..16], i % 32, code);
         }
         block
-    }
-}
-
-impl IntegerBlock for Iq4Xs {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -35,6 +35,7 @@ mod grids;
 mod scales_k;
 mod stepped;
 
+pub use scales_k::Head;
 pub use stepped::Stepped;
 
 /// The smallest and the largest of some values, both together with zero: the

@@ -7,8 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::largest_signed;
 use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::block::{QuantType, describe_integer};
 
 /// The sixteen E2M1 numbers, doubled so that they are whole. Minus zero is zero.
 pub const LEVELS: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
@@ -36,22 +35,20 @@ fn half_scale(e: u8) -> f32 {
 }
 
 impl Stepped for Mxfp4 {
-    fn codes(&self, _sub_block_idx: usize) -> [i8; 32] {
-        std::array::from_fn(|i| LEVELS[stepped::nibble(&self.qs, i)])
-    }
-
-    fn steps(&self, _sub_block_idx: usize) -> [f32; 2] {
-        [half_scale(self.e); 2]
-    }
-}
-
-impl Block for Mxfp4 {
     const ID: u32 = 39;
     const NAME: &'static str = "MXFP4";
     const ELEMS: usize = 32;
 
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn codes(&self, _sub_block_idx: usize) -> [i8; 32] {
+        std::array::from_fn(|i| LEVELS[stepped::nibble(&self.qs, i)])
+    }
+
+    fn unit(&self) -> f32 {
+        half_scale(self.e)
+    }
+
+    fn multiples(&self, _sub_block_idx: usize) -> [i32; 2] {
+        [1; 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
@@ -64,12 +61,5 @@ impl Block for Mxfp4 {
             stepped::put_nibble(&mut block.qs, i, code);
         }
         block
-    }
-}
-
-impl IntegerBlock for Mxfp4 {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -6,8 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use super::largest_signed;
 use super::mxfp4::LEVELS;
 use super::stepped::{self, Stepped};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::block::{QuantType, describe_integer};
 
 /// 64 values in 36 bytes.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -26,22 +25,25 @@ const _: () = assert!(size_of::<Nvfp4>() == 36);
 /// Scales are 0 to 126; 127 is the format's not-a-number, which is read as zero.
 const SCALE_CODES: u8 = 127;
 
-/// Half of an E4M3 scale, since the levels are doubled.
-fn half_scale(bits: u8) -> f32 {
-    // Four bits of exponent around 7 (around 8 for the half; 127 - 8 = 119 in single
-    // precision), three of fraction; 2^-9 is the smallest number.
-    let (exponent, fraction) = ((bits >> 3) & 15, f32::from(bits & 7));
-    if bits == SCALE_CODES {
-        return 0.0;
-    }
-    let two_to_the = |power: u8| f32::from_bits(u32::from(power + 119) << 23);
-    match exponent {
-        0 => fraction / 1024.0,
-        _ => (1.0 + fraction / 8.0) * two_to_the(exponent),
+/// What the halves of all E4M3 scales are multiples of: half of 2^-9.
+const SCALE_UNIT: f32 = 1.0 / 1024.0;
+
+/// Half of an E4M3 scale, since the levels are doubled, in units.
+fn half_scale(bits: u8) -> i32 {
+    // Four bits of exponent, of which 0 and 1 are the smallest, and three of fraction.
+    let (exponent, fraction) = ((bits >> 3) & 15, i32::from(bits & 7));
+    match (bits, exponent) {
+        (SCALE_CODES, _) => 0,
+        (_, 0) => fraction,
+        _ => (8 + fraction) << (exponent - 1),
     }
 }
 
 impl Stepped for Nvfp4 {
+    const ID: u32 = 40;
+    const NAME: &'static str = "NVFP4";
+    const ELEMS: usize = 64;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         std::array::from_fn(|i| {
             let byte = self.qs[(sub_block_idx * 2 + i / 16) * 8 + i % 8];
@@ -50,21 +52,12 @@ impl Stepped for Nvfp4 {
         })
     }
 
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        [
-            half_scale(self.d[sub_block_idx * 2]),
-            half_scale(self.d[sub_block_idx * 2 + 1]),
-        ]
+    fn unit(&self) -> f32 {
+        SCALE_UNIT
     }
-}
 
-impl Block for Nvfp4 {
-    const ID: u32 = 40;
-    const NAME: &'static str = "NVFP4";
-    const ELEMS: usize = 64;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
+        [0, 1].map(|half| half_scale(self.d[sub_block_idx * 2 + half]))
     }
 
     fn quantize(values: &[f32]) -> Self {
@@ -74,21 +67,15 @@ impl Block for Nvfp4 {
         };
         for (part, values) in values.chunks_exact(16).enumerate() {
             let wanted = largest_signed(values).abs() / 12.0;
-            let distance = |bits: &u8| (half_scale(*bits) - wanted).abs();
+            let step = |bits: u8| SCALE_UNIT * half_scale(bits) as f32;
+            let distance = |bits: &u8| (step(*bits) - wanted).abs();
             let nearest = (0..SCALE_CODES).min_by(|a, b| distance(a).total_cmp(&distance(b)));
             block.d[part] = nearest.unwrap_or(0);
             for (i, value) in values.iter().enumerate() {
-                let code = stepped::nearest_level(&LEVELS, *value, half_scale(block.d[part]));
+                let code = stepped::nearest_level(&LEVELS, *value, step(block.d[part]));
                 block.qs[part * 8 + i % 8] |= if i < 8 { code } else { code << 4 };
             }
         }
         block
-    }
-}
-
-impl IntegerBlock for Nvfp4 {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -3,10 +3,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::stepped::{self, Stepped};
+use super::stepped::Stepped;
 use super::{code, largest_signed};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 110 bytes.
@@ -42,6 +41,10 @@ impl Q3K {
 }
 
 impl Stepped for Q3K {
+    const ID: u32 = 11;
+    const NAME: &'static str = "Q3_K";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let bytes = &self.qs[sub_block_idx / 4 * 32..][..32];
         let shift = sub_block_idx % 4 * 2;
@@ -51,20 +54,13 @@ impl Stepped for Q3K {
         })
     }
 
-    fn steps(&self, sub_block_idx: usize) -> [f32; 2] {
-        let scales = self.scales();
-        let step = |half: usize| self.d.to_f32() * f32::from(scales[sub_block_idx * 2 + half]);
-        [step(0), step(1)]
+    fn unit(&self) -> f32 {
+        self.d.to_f32()
     }
-}
 
-impl Block for Q3K {
-    const ID: u32 = 11;
-    const NAME: &'static str = "Q3_K";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
+        let scales = self.scales();
+        [0, 1].map(|half| i32::from(scales[sub_block_idx * 2 + half]))
     }
 
     fn quantize(values: &[f32]) -> Self {
@@ -93,12 +89,5 @@ impl Block for Q3K {
             block.hmask[i % 32] |= (bits >> 2) << (i / 32);
         }
         block
-    }
-}
-
-impl IntegerBlock for Q3K {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

@@ -4,24 +4,19 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::scales_k;
-use crate::activation::{ActivationBlock, code_dot};
+use super::scales_k::{self, Head};
+use crate::activation::ActivationBlock;
 use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
-use crate::half_bits::Half;
 
 /// 256 values in 176 bytes.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Q5K {
-    /// The unit of the scales.
-    pub d: Half,
-    /// The unit of the offsets.
-    pub dmin: Half,
-    /// Eight scales and eight offsets of six bits; see [`Q5K::scales_and_offsets`].
-    pub scales: [u8; 12],
+    /// Scales and offsets.
+    pub head: Head,
     /// Bit s of byte i is the fifth bit of value i of sub-block s.
     pub qh: [u8; 32],
-    /// Each 32 bytes hold a sub-block in the low nibbles and the next one in the high ones.
+    /// The other four bits, as in [`Q4K`](super::q4_k::Q4K).
     pub qs: [u8; 128],
 }
 
@@ -30,18 +25,11 @@ pub const TYPE: QuantType = describe_integer::<Q5K>();
 const _: () = assert!(size_of::<Q5K>() == 176);
 
 impl Q5K {
-    /// Scale and offset of each sub-block of 32, 0 to 63.
-    pub fn scales_and_offsets(&self) -> ([u8; 8], [u8; 8]) {
-        scales_k::unpack(&self.scales)
-    }
-
     /// The codes of one sub-block, 0 to 31.
     pub fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
-        let bytes = &self.qs[sub_block_idx / 2 * 32..][..32];
-        let shift = sub_block_idx % 2 * 4;
         std::array::from_fn(|i| {
             let fifth = (self.qh[i] >> sub_block_idx) & 1;
-            (((bytes[i] >> shift) & 15) | (fifth << 4)) as i8
+            (scales_k::nibble(&self.qs, sub_block_idx, i) | (fifth << 4)) as i8
         })
     }
 }
@@ -52,48 +40,22 @@ impl Block for Q5K {
     const ELEMS: usize = 256;
 
     fn dequantize(&self, out: &mut [f32]) {
-        let (d, dmin) = (self.d.to_f32(), self.dmin.to_f32());
-        let (scales, offsets) = self.scales_and_offsets();
-        for (s, out) in out.chunks_exact_mut(32).enumerate() {
-            let step = d * f32::from(scales[s]);
-            let offset = dmin * f32::from(offsets[s]);
-            for (value, code) in out.iter_mut().zip(self.codes(s)) {
-                *value = step * f32::from(code) - offset;
-            }
-        }
+        self.head.dequantize(|s| self.codes(s), out);
     }
 
     fn quantize(values: &[f32]) -> Self {
-        let packed = scales_k::quantize(values, 31.0);
+        let (head, codes) = scales_k::quantize(values, 31.0);
         let mut qh = [0; 32];
-        let mut qs = [0; 128];
-        for (i, code) in packed.codes.iter().enumerate() {
-            qs[i / 64 * 32 + i % 32] |= (code & 15) << (i / 32 % 2 * 4);
+        for (i, code) in codes.iter().enumerate() {
             qh[i % 32] |= (code >> 4) << (i / 32);
         }
-        Self {
-            d: packed.d,
-            dmin: packed.dmin,
-            scales: packed.scales,
-            qh,
-            qs,
-        }
+        let qs = scales_k::nibbles(&codes);
+        Self { head, qh, qs }
     }
 }
 
 impl IntegerBlock for Q5K {
-    /// d * sum(act_scale * (scale * products)) - dmin * sum(act_scale * (offset * act_sum)),
-    /// both sums over the eight sub-blocks in order; what is in the inner brackets
-    /// is an exact integer (below 2^24, so it is exact in `f32` too).
     fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        let (scales, offsets) = self.scales_and_offsets();
-        let mut products = 0.0;
-        let mut shifts = 0.0;
-        for (s, a) in activations.iter().enumerate() {
-            let scaled = i32::from(scales[s]) * code_dot(&self.codes(s), &a.codes);
-            products += a.scale * scaled as f32;
-            shifts += a.scale * (i32::from(offsets[s]) * a.sum) as f32;
-        }
-        self.d.to_f32() * products - self.dmin.to_f32() * shifts
+        self.head.dot(|s| self.codes(s), activations)
     }
 }

@@ -2,10 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::stepped::{self, Stepped};
+use super::stepped::Stepped;
 use super::{code, largest_signed};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 54 bytes.
@@ -41,6 +40,10 @@ fn place(i: usize) -> (usize, usize) {
 }
 
 impl Stepped for Tq1_0 {
+    const ID: u32 = 34;
+    const NAME: &'static str = "TQ1_0";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         std::array::from_fn(|i| {
             let (byte, digit) = place(sub_block_idx * 32 + i);
@@ -54,18 +57,12 @@ impl Stepped for Tq1_0 {
         })
     }
 
-    fn steps(&self, _sub_block_idx: usize) -> [f32; 2] {
-        [self.d.to_f32(); 2]
+    fn unit(&self) -> f32 {
+        self.d.to_f32()
     }
-}
 
-impl Block for Tq1_0 {
-    const ID: u32 = 34;
-    const NAME: &'static str = "TQ1_0";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, _sub_block_idx: usize) -> [i32; 2] {
+        [1; 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
@@ -86,12 +83,5 @@ impl Block for Tq1_0 {
         block.qs.copy_from_slice(&bytes[..48]);
         block.qh.copy_from_slice(&bytes[48..]);
         block
-    }
-}
-
-impl IntegerBlock for Tq1_0 {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }

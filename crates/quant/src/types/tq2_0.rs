@@ -2,10 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::stepped::{self, Stepped};
+use super::stepped::Stepped;
 use super::{code, largest_signed};
-use crate::activation::ActivationBlock;
-use crate::block::{Block, IntegerBlock, QuantType, describe_integer};
+use crate::block::{QuantType, describe_integer};
 use crate::half_bits::Half;
 
 /// 256 values in 66 bytes.
@@ -23,24 +22,22 @@ pub const TYPE: QuantType = describe_integer::<Tq2_0>();
 const _: () = assert!(size_of::<Tq2_0>() == 66);
 
 impl Stepped for Tq2_0 {
+    const ID: u32 = 35;
+    const NAME: &'static str = "TQ2_0";
+    const ELEMS: usize = 256;
+
     fn codes(&self, sub_block_idx: usize) -> [i8; 32] {
         let bytes = &self.qs[sub_block_idx / 4 * 32..][..32];
         let shift = sub_block_idx % 4 * 2;
         std::array::from_fn(|i| ((bytes[i] >> shift) & 3) as i8 - 1)
     }
 
-    fn steps(&self, _sub_block_idx: usize) -> [f32; 2] {
-        [self.d.to_f32(); 2]
+    fn unit(&self) -> f32 {
+        self.d.to_f32()
     }
-}
 
-impl Block for Tq2_0 {
-    const ID: u32 = 35;
-    const NAME: &'static str = "TQ2_0";
-    const ELEMS: usize = 256;
-
-    fn dequantize(&self, out: &mut [f32]) {
-        stepped::dequantize(self, out);
+    fn multiples(&self, _sub_block_idx: usize) -> [i32; 2] {
+        [1; 2]
     }
 
     fn quantize(values: &[f32]) -> Self {
@@ -54,12 +51,5 @@ impl Block for Tq2_0 {
             block.qs[i / 128 * 32 + i % 32] |= bits << (i / 32 % 4 * 2);
         }
         block
-    }
-}
-
-impl IntegerBlock for Tq2_0 {
-    /// As each [`Stepped`] type: steps times exact sums of 16 products, sub-block by sub-block.
-    fn dot(&self, activations: &[ActivationBlock]) -> f32 {
-        stepped::dot(self, activations)
     }
 }
