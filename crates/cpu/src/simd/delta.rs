@@ -39,25 +39,9 @@ pub(super) unsafe fn portable(step: &mut DeltaStep<'_>) {
     columns_by::<16>(step);
 }
 
-/// # Safety
-/// The machine must have AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn avx2(step: &mut DeltaStep<'_>) {
-    columns_by::<32>(step);
-}
-
-/// # Safety
-/// The machine must have AVX-512 F.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn avx512(step: &mut DeltaStep<'_>) {
-    columns_by::<64>(step);
-}
-
 /// Takes `WIDE` columns at a time, and what is left in smaller parts.
 #[inline(always)]
-fn columns_by<const WIDE: usize>(step: &mut DeltaStep<'_>) {
+pub(super) fn columns_by<const WIDE: usize>(step: &mut DeltaStep<'_>) {
     let n = step.value.len();
     let mut first = 0;
     while first < n {

@@ -17,10 +17,11 @@
 //! Float types: for each element, 16 numbers beside each other as they are in the file.
 
 use candor_quant::QuantType;
-use candor_quant::types::{bf16, f16, f32, q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
+use candor_quant::types;
 
 use super::buffer::LINE_BYTES;
 use super::interleave::{Interleave, PackFn, pack_floats, pack_units};
+use super::number::{self, Number};
 
 /// Output rows of a group: the lanes of a 512-bit register.
 pub(crate) const GROUP_ROWS: usize = 16;
@@ -89,20 +90,51 @@ pub(super) const fn block_bytes(codes: Codes) -> usize {
     }
 }
 
+/// The greatest code.
+pub(super) const fn code_max(codes: Codes) -> u8 {
+    match codes {
+        Codes::Nibbles => 15,
+        Codes::FiveBits => 31,
+        Codes::SixBits => 63,
+        Codes::Bytes => 255,
+    }
+}
+
+/// An array with one entry for each type that the kernels take: what one macro makes of a float
+/// type's file and number, the other of another type's file and block.
+macro_rules! each_type {
+    ($floats:ident, $integers:ident) => {
+        [
+            $floats!(f32, Single),
+            $floats!(f16, Half),
+            $floats!(bf16, Brain),
+            $integers!(q4_0, Q4_0),
+            $integers!(q4_1, Q4_1),
+            $integers!(q5_0, Q5_0),
+            $integers!(q5_1, Q5_1),
+            $integers!(q8_0, Q8_0),
+            $integers!(q4_k, Q4K),
+            $integers!(q5_k, Q5K),
+            $integers!(q6_k, Q6K),
+        ]
+    };
+}
+pub(super) use each_type;
+
+macro_rules! float_format {
+    ($file:ident, $number:ident) => {
+        floats::<number::$number>(&types::$file::TYPE)
+    };
+}
+
+macro_rules! integer_format {
+    ($file:ident, $block:ident) => {
+        integers::<types::$file::$block>(&types::$file::TYPE)
+    };
+}
+
 /// The form of each type that the kernels take.
-pub(crate) static FORMATS: [Format; 11] = [
-    floats::<4>(&f32::TYPE),
-    floats::<2>(&f16::TYPE),
-    floats::<2>(&bf16::TYPE),
-    integers::<q4_0::Q4_0>(&q4_0::TYPE),
-    integers::<q4_1::Q4_1>(&q4_1::TYPE),
-    integers::<q5_0::Q5_0>(&q5_0::TYPE),
-    integers::<q5_1::Q5_1>(&q5_1::TYPE),
-    integers::<q8_0::Q8_0>(&q8_0::TYPE),
-    integers::<q4_k::Q4K>(&q4_k::TYPE),
-    integers::<q5_k::Q5K>(&q5_k::TYPE),
-    integers::<q6_k::Q6K>(&q6_k::TYPE),
-];
+pub(crate) static FORMATS: [Format; 11] = each_type!(float_format, integer_format);
 
 /// The storage types for which there are kernels. Others are multiplied as on the exact path.
 pub fn packed_types() -> impl Iterator<Item = &'static QuantType> {
@@ -114,12 +146,12 @@ pub(crate) fn format_idx(quant: &QuantType) -> Option<usize> {
     FORMATS.iter().position(|f| f.quant.id == quant.id)
 }
 
-const fn floats<const BYTES: usize>(quant: &'static QuantType) -> Format {
+const fn floats<N: Number>(quant: &'static QuantType) -> Format {
     Format {
         quant,
         unit_elems: 1,
-        unit_bytes: GROUP_ROWS * BYTES,
-        pack: pack_floats::<BYTES>,
+        unit_bytes: GROUP_ROWS * N::BYTES,
+        pack: pack_floats::<N>,
     }
 }
 

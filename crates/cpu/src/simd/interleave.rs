@@ -12,7 +12,8 @@ use candor_quant::types::q6_k::Q6K;
 use candor_quant::types::q8_0::Q8_0;
 
 use super::buffer::LINE_BYTES;
-use super::format::{BLOCK, Codes, GROUP_ROWS, Scales, block_bytes, header_bytes};
+use super::format::{BLOCK, Codes, GROUP_ROWS, Scales, block_bytes, code_max, header_bytes};
+use super::number::Number;
 
 /// Numbers of four codes in a block.
 const DWORDS: usize = BLOCK / 4;
@@ -28,6 +29,8 @@ pub(super) trait Interleave: IntegerBlock {
     const UNIT_BLOCKS: usize;
     /// What was added to make the codes unsigned.
     const OFFSET: u8;
+    /// The greatest code.
+    const CODE_MAX: u8 = code_max(Self::CODES);
     /// Bytes of the scales in front of a unit.
     const HEADER_BYTES: usize = header_bytes(Self::SCALES, Self::UNIT_BLOCKS);
     /// Bytes of the codes of a block.
@@ -44,10 +47,10 @@ pub(super) trait Interleave: IntegerBlock {
 }
 
 /// [`PackFn`] of the float types.
-pub(super) fn pack_floats<const BYTES: usize>(row: &[u8], group: &mut [u8], lane: usize) {
-    let places = group.chunks_exact_mut(GROUP_ROWS * BYTES);
-    for (number, place) in row.chunks_exact(BYTES).zip(places) {
-        place[lane * BYTES..][..BYTES].copy_from_slice(number);
+pub(super) fn pack_floats<N: Number>(row: &[u8], group: &mut [u8], lane: usize) {
+    let places = group.chunks_exact_mut(GROUP_ROWS * N::BYTES);
+    for (number, place) in row.chunks_exact(N::BYTES).zip(places) {
+        place[lane * N::BYTES..][..N::BYTES].copy_from_slice(number);
     }
 }
 

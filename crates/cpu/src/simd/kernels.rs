@@ -5,7 +5,9 @@ use std::ops::Range;
 use super::attention::{AttendTask, Attention, KV_PAGE, key_place, page_numbers};
 use super::check;
 use super::delta::DeltaStep;
-use super::format::{FORMATS, GROUP_ROWS};
+use super::format::{FORMATS, GROUP_ROWS, each_type};
+use super::interleave::Interleave;
+use super::number::Number;
 use super::packed::{InputKind, Packed};
 use super::panel::{Panel, PanelPart, PanelRow, PanelView};
 use super::portable;
@@ -43,6 +45,30 @@ pub(crate) struct Kernels {
 /// The machine must have the instructions of the table; the task's pointers and ranges must be
 /// those of live buffers of the stated shapes, and nobody else may touch the outputs.
 pub(super) type LinearFn = unsafe fn(&LinearTask);
+
+/// The products with the two kinds of types, by some instructions.
+///
+/// # Safety
+/// See [`LinearFn`].
+pub(super) trait Linear {
+    unsafe fn floats<N: Number>(task: &LinearTask);
+    unsafe fn integers<B: Interleave>(task: &LinearTask);
+}
+
+/// The products with each type, in the order of [`FORMATS`].
+pub(super) const fn linear_table<L: Linear>() -> [LinearFn; FORMATS.len()] {
+    macro_rules! floats {
+        ($file:ident, $number:ident) => {
+            L::floats::<super::number::$number>
+        };
+    }
+    macro_rules! integers {
+        ($file:ident, $block:ident) => {
+            L::integers::<candor_quant::types::$file::$block>
+        };
+    }
+    each_type!(floats, integers)
+}
 
 /// One tile of a product with a weight matrix.
 pub(super) struct LinearTask {

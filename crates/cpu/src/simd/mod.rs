@@ -1,7 +1,8 @@
 //! The kernels: what the threads of the fast path compute with.
 //!
 //! Three tables of the same functions, for AVX-512 with VNNI, for AVX2 with FMA and F16C, and
-//! portable. [`choose`] takes the best that the machine has, after holding each of its functions
+//! portable. The first two share one body, `wide`, over registers of different widths; only what
+//! multiplies small integers is their own. [`choose`] takes the best that the machine has, after holding each of its functions
 //! against the scalar truth of `candor_quant`. Nothing here knows threads, models or sessions.
 //!
 //! A row's result never depends on the rows that are computed beside it: see
@@ -22,12 +23,15 @@ mod exp;
 mod format;
 mod interleave;
 mod kernels;
+mod number;
 mod packed;
 mod panel;
 mod portable;
 #[cfg(test)]
 mod tests;
 mod tiles;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub(crate) use arena::Arena;
 pub(crate) use attention::{Attention, KV_PAGE, KvHead};

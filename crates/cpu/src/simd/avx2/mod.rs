@@ -1,46 +1,73 @@
-//! Kernels of AVX2, FMA and F16C. A group of 16 outputs is two registers, its halves.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "indices name registers, of which several arrays are walked together"
-)]
+//! Kernels of AVX2, FMA and F16C.
+//!
+//! Measured on one core of Zen 5 (3.9 GHz): a prompt 260 * 10^9 operations a second with Q4_K, 240
+//! Q4_0, 190 Q5_0, 165 Q8_0 and Q6_K; a reply 26 to 38 GB/s.
 
-mod attention;
-mod floats;
-mod linear;
-mod ops;
+mod lanes;
+mod products;
 
-use super::delta;
-use super::kernels::{Isa, Kernels};
-use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
+use super::attention::AttendTask;
+use super::delta::{DeltaStep, columns_by};
+use super::interleave::Interleave;
+use super::kernels::{Isa, Kernels, Linear, LinearTask, linear_table};
+use super::number::Number;
+use super::panel::PanelRow;
+use super::wide::{self, AttendTile, Corner, entries};
 
-pub(super) static KERNELS: Kernels = Kernels {
-    name: "AVX2",
-    isa: Isa::Avx2,
-    linear: [
-        floats::floats::<floats::Single>,
-        floats::floats::<floats::Half>,
-        floats::floats::<floats::Brain>,
-        linear::integers::<q4_0::Q4_0>,
-        linear::integers::<q4_1::Q4_1>,
-        linear::integers::<q5_0::Q5_0>,
-        linear::integers::<q5_1::Q5_1>,
-        linear::integers::<q8_0::Q8_0>,
-        linear::integers::<q4_k::Q4K>,
-        linear::integers::<q5_k::Q5K>,
-        linear::integers::<q6_k::Q6K>,
-    ],
-    quantize: ops::quantize,
-    rms_norm: ops::rms_norm,
-    silu_mul: ops::silu_mul,
-    add: ops::add,
-    to_half: ops::to_half,
-    attend: attention::attend,
-    delta: delta::avx2,
-};
+/// The family. A register is half a group of outputs.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2;
+
+pub(super) static KERNELS: Kernels = table("AVX2", Isa::Avx2);
 
 /// Whether this machine can run them.
 pub(super) fn present() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c")
+}
+
+entries!(Avx2, "avx2,fma,f16c", queries 1 2 3 4, columns 32);
+
+impl Linear for Avx2 {
+    unsafe fn integers<B: Interleave>(task: &LinearTask) {
+        for group in task.groups.clone() {
+            let mut corner = Corner::new(group, task.rows.start);
+            while corner.row < task.rows.end {
+                // SAFETY: passed on from the caller; the rows and groups are those of the task.
+                corner.row += unsafe {
+                    match task.rows.end - corner.row {
+                        4.. => {
+                            integer_tile::<B, 1, 4>(task, corner);
+                            integer_tile::<B, 1, 4>(task, corner.second_half())
+                        }
+                        2.. => integer_tile::<B, 2, 2>(task, corner),
+                        _ => integer_tile::<B, 2, 1>(task, corner),
+                    }
+                };
+            }
+        }
+    }
+
+    unsafe fn floats<N: Number>(task: &LinearTask) {
+        // Each sum is one chain of additions, and a chain waits four cycles for itself: eight of
+        // them keep both adders busy.
+        for group in task.groups.clone().step_by(4) {
+            let mut corner = Corner::new(group, task.rows.start);
+            while corner.row < task.rows.end {
+                // SAFETY: passed on from the caller; the rows and groups are those of the task.
+                corner.row += unsafe {
+                    match task.rows.end - corner.row {
+                        4.. => {
+                            float_tile::<N, 2, 4>(task, corner);
+                            float_tile::<N, 2, 4>(task, corner.right_by(1));
+                            float_tile::<N, 2, 4>(task, corner.right_by(2));
+                            float_tile::<N, 2, 4>(task, corner.right_by(3))
+                        }
+                        _ => float_tile::<N, 8, 1>(task, corner),
+                    }
+                };
+            }
+        }
+    }
 }

@@ -1,42 +1,27 @@
 //! Kernels of AVX-512 with VNNI.
-#![expect(
-    clippy::needless_range_loop,
-    reason = "indices name registers, of which several arrays are walked together"
-)]
+//!
+//! Measured on one core of Zen 5 (3.9 GHz; at most 1,000 * 10^9 operations a second of 8-bit
+//! products and 250 of float32, 31 GB/s read from small pages): a prompt 740 GOP/s with Q4_0, 700
+//! Q8_0, 670 Q4_K, 650 Q5_0, 600 Q5_K, 510 Q6_K, 230 F16 and BF16; a reply 28 to 33 GB/s with each
+//! type. Attention with heads of 64 and seven queries to a key head: 177 GOP/s for 512 positions at
+//! once, 28 GB/s of keys and values for one position that sees 4,000.
 
-mod attention;
-mod floats;
-mod linear;
-mod ops;
+mod lanes;
+mod products;
 
-use super::delta;
-use super::kernels::{Isa, Kernels};
-use candor_quant::types::{q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0};
+use super::attention::AttendTask;
+use super::delta::{DeltaStep, columns_by};
+use super::interleave::Interleave;
+use super::kernels::{Isa, Kernels, Linear, LinearTask, linear_table};
+use super::number::Number;
+use super::panel::PanelRow;
+use super::wide::{self, AttendTile, Corner, entries};
 
-pub(super) static KERNELS: Kernels = Kernels {
-    name: "AVX-512",
-    isa: Isa::Avx512,
-    linear: [
-        floats::floats::<floats::Single>,
-        floats::floats::<floats::Half>,
-        floats::floats::<floats::Brain>,
-        linear::integers::<q4_0::Q4_0>,
-        linear::integers::<q4_1::Q4_1>,
-        linear::integers::<q5_0::Q5_0>,
-        linear::integers::<q5_1::Q5_1>,
-        linear::integers::<q8_0::Q8_0>,
-        linear::integers::<q4_k::Q4K>,
-        linear::integers::<q5_k::Q5K>,
-        linear::integers::<q6_k::Q6K>,
-    ],
-    quantize: ops::quantize,
-    rms_norm: ops::rms_norm,
-    silu_mul: ops::silu_mul,
-    add: ops::add,
-    to_half: ops::to_half,
-    attend: attention::attend,
-    delta: delta::avx512,
-};
+/// The family. A register is a group of outputs.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512;
+
+pub(super) static KERNELS: Kernels = table("AVX-512", Isa::Avx512);
 
 /// Whether this machine can run them.
 pub(super) fn present() -> bool {
@@ -47,4 +32,51 @@ pub(super) fn present() -> bool {
         && is_x86_feature_detected!("avx512vnni")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c")
+}
+
+entries!(
+    Avx512,
+    "avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c",
+    queries 1 2 3 4 5 6 7 8,
+    columns 64
+);
+
+impl Linear for Avx512 {
+    unsafe fn integers<B: Interleave>(task: &LinearTask) {
+        for group in task.groups.clone().step_by(2) {
+            let mut corner = Corner::new(group, task.rows.start);
+            while corner.row < task.rows.end {
+                // SAFETY: passed on from the caller; the rows and groups are those of the task.
+                corner.row += unsafe {
+                    match task.rows.end - corner.row {
+                        6.. => integer_tile::<B, 2, 6>(task, corner),
+                        4.. => integer_tile::<B, 2, 4>(task, corner),
+                        2.. => integer_tile::<B, 2, 2>(task, corner),
+                        _ => integer_tile::<B, 2, 1>(task, corner),
+                    }
+                };
+            }
+        }
+    }
+
+    unsafe fn floats<N: Number>(task: &LinearTask) {
+        // Few rows take more groups together, since each sum is one chain of additions: a chain
+        // waits four cycles for itself, so eight of them keep both adders busy.
+        for group in task.groups.clone().step_by(4) {
+            let mut corner = Corner::new(group, task.rows.start);
+            while corner.row < task.rows.end {
+                // SAFETY: passed on from the caller; the rows and groups are those of the task.
+                corner.row += unsafe {
+                    match task.rows.end - corner.row {
+                        6.. => {
+                            float_tile::<N, 2, 6>(task, corner);
+                            float_tile::<N, 2, 6>(task, corner.right_by(2))
+                        }
+                        2.. => float_tile::<N, 4, 2>(task, corner),
+                        _ => float_tile::<N, 4, 1>(task, corner),
+                    }
+                };
+            }
+        }
+    }
 }

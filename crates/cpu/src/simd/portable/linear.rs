@@ -1,10 +1,11 @@
 //! Products with a weight matrix.
 
-use half::{bf16, f16};
+use half::f16;
 
 use super::super::format::{BLOCK, Codes, GROUP_ROWS, Scales};
 use super::super::interleave::Interleave;
-use super::super::kernels::LinearTask;
+use super::super::kernels::{Linear, LinearTask};
+use super::super::number::Number;
 
 /// Activation rows for which the weights are unpacked once.
 const ROWS: usize = 8;
@@ -24,22 +25,64 @@ struct Block {
     base: [f32; GROUP_ROWS],
 }
 
-/// # Safety
-/// See [`super::super::kernels::LinearFn`].
-pub(super) unsafe fn integers<B: Interleave>(task: &LinearTask) {
-    for group in task.groups.clone() {
-        // SAFETY: the group lies in the matrix, which outlives the task.
-        let weights = unsafe {
-            std::slice::from_raw_parts(task.weights.add(group * task.group_bytes), task.group_bytes)
-        };
-        let mut first = task.rows.start;
-        while first < task.rows.end {
-            let count = (task.rows.end - first).min(ROWS);
-            // SAFETY: passed on from the caller.
-            unsafe { group_rows::<B>(task, weights, group, first..first + count) };
-            first += count;
+/// The family of whatever the compiler makes.
+pub(super) struct Portable;
+
+impl Linear for Portable {
+    unsafe fn floats<N: Number>(task: &LinearTask) {
+        for group in task.groups.clone() {
+            let bytes = task.cols * GROUP_ROWS * N::BYTES;
+            // SAFETY: the group lies in the matrix, which outlives the task.
+            let weights = unsafe {
+                std::slice::from_raw_parts(task.weights.add(group * task.group_bytes), bytes)
+            };
+            for row in task.rows.clone() {
+                // SAFETY: the row lies in the activations, which outlive the task.
+                let acts = unsafe {
+                    std::slice::from_raw_parts(task.floats.add(row * task.cols), task.cols)
+                };
+                let mut sums = [0.0f32; GROUP_ROWS];
+                for (weights, a) in weights.chunks_exact(GROUP_ROWS * N::BYTES).zip(acts) {
+                    for (sum, w) in sums.iter_mut().zip(weights.chunks_exact(N::BYTES)) {
+                        *sum += N::value(w) * a;
+                    }
+                }
+                // SAFETY: passed on from the caller.
+                unsafe { store(task, group, row, &sums) }
+            }
         }
     }
+
+    unsafe fn integers<B: Interleave>(task: &LinearTask) {
+        for group in task.groups.clone() {
+            // SAFETY: the group lies in the matrix, which outlives the task.
+            let weights = unsafe {
+                std::slice::from_raw_parts(
+                    task.weights.add(group * task.group_bytes),
+                    task.group_bytes,
+                )
+            };
+            let mut first = task.rows.start;
+            while first < task.rows.end {
+                let count = (task.rows.end - first).min(ROWS);
+                // SAFETY: passed on from the caller.
+                unsafe { group_rows::<B>(task, weights, group, first..first + count) };
+                first += count;
+            }
+        }
+    }
+}
+
+/// Puts the sums of a group and a row where they belong.
+///
+/// # Safety
+/// See [`super::super::kernels::LinearFn`].
+unsafe fn store(task: &LinearTask, group: usize, row: usize, sums: &[f32; GROUP_ROWS]) {
+    let place = row * task.width + group * GROUP_ROWS;
+    let lanes = task.lanes(group);
+    // SAFETY: the tile's piece of the output; `lanes` keeps within the row.
+    let out = unsafe { std::slice::from_raw_parts_mut(task.out.add(place), lanes) };
+    out.copy_from_slice(&sums[..lanes]);
 }
 
 /// # Safety
@@ -82,12 +125,9 @@ unsafe fn group_rows<B: Interleave>(
             }
         }
     }
-    let lanes = task.lanes(group);
     for (row, sums) in rows.zip(&sums) {
-        let place = row * task.width + group * GROUP_ROWS;
-        // SAFETY: the tile's piece of the output; `lanes` keeps within the row.
-        let out = unsafe { std::slice::from_raw_parts_mut(task.out.add(place), lanes) };
-        out.copy_from_slice(&sums[..lanes]);
+        // SAFETY: passed on from the caller.
+        unsafe { store(task, group, row, sums) }
     }
 }
 
@@ -165,59 +205,5 @@ fn unpack_code(codes: Codes, block: &[u8], j: usize, at: usize) -> u8 {
         Codes::Nibbles => nibble(),
         Codes::FiveBits => nibble() | (line(4) >> j & 1) << 4,
         Codes::SixBits => nibble() | (line(4 + j / 4) >> (j % 4 * 2) & 3) << 4,
-    }
-}
-
-/// # Safety
-/// See [`super::super::kernels::LinearFn`].
-pub(super) unsafe fn f32(task: &LinearTask) {
-    // SAFETY: passed on from the caller.
-    unsafe { floats(task, |bytes: [u8; 4]| f32::from_le_bytes(bytes)) }
-}
-
-/// # Safety
-/// See [`super::super::kernels::LinearFn`].
-pub(super) unsafe fn f16(task: &LinearTask) {
-    // SAFETY: passed on from the caller.
-    unsafe { floats(task, |bytes: [u8; 2]| f16::from_le_bytes(bytes).to_f32()) }
-}
-
-/// # Safety
-/// See [`super::super::kernels::LinearFn`].
-pub(super) unsafe fn bf16(task: &LinearTask) {
-    // SAFETY: passed on from the caller.
-    unsafe { floats(task, |bytes: [u8; 2]| bf16::from_le_bytes(bytes).to_f32()) }
-}
-
-/// # Safety
-/// See [`super::super::kernels::LinearFn`].
-unsafe fn floats<const BYTES: usize>(task: &LinearTask, value: impl Fn([u8; BYTES]) -> f32) {
-    for group in task.groups.clone() {
-        let lanes = task.lanes(group);
-        for row in task.rows.clone() {
-            // SAFETY: group and row lie in their matrices; the place is the tile's.
-            let (weights, acts, out) = unsafe {
-                (
-                    std::slice::from_raw_parts(
-                        task.weights
-                            .add(group * task.group_bytes)
-                            .cast::<[[u8; BYTES]; GROUP_ROWS]>(),
-                        task.cols,
-                    ),
-                    std::slice::from_raw_parts(task.floats.add(row * task.cols), task.cols),
-                    std::slice::from_raw_parts_mut(
-                        task.out.add(row * task.width + group * GROUP_ROWS),
-                        lanes,
-                    ),
-                )
-            };
-            let mut sums = [0.0f32; GROUP_ROWS];
-            for (weights, a) in weights.iter().zip(acts) {
-                for (sum, w) in sums.iter_mut().zip(weights) {
-                    *sum += value(*w) * a;
-                }
-            }
-            out.copy_from_slice(&sums[..lanes]);
-        }
     }
 }
