@@ -60,6 +60,9 @@ it("the full record names seed and sampling", () => {
   expect(rows["Prompt"]).toBe("38 tokens · 12 still in memory");
   expect(rows["Reading"]).toBe("0.3 s · 100 per second");
   expect(rows["Sampling"]).toContain("temperature 0.7");
+  expect(rows["Keys and values"]).toBe("16 bits");
+  const earlier = recordRows({ ...record, kv: "" }, "finished").map((row) => row.name);
+  expect(earlier).not.toContain("Keys and values");
 });
 
 const spoken: [string, string, string[]][] = [
