@@ -170,8 +170,11 @@ it("without a model the text stays, and the page says what to do", async () => {
   await press(find("composer"), "Enter");
   expect(find<HTMLTextAreaElement>("composer").value).toBe("hello");
   expect(find("hint").textContent).toContain("No model is open");
-  expect(find("empty-starter").textContent).toContain("98 MB");
+  // The starter model lies on this computer: nothing may sound as if it were fetched.
+  expect(find("empty-starter").textContent).toContain("Open the starter model · 98 MB");
+  expect(find("banner-reason").textContent).toContain("the starter model that is on this computer");
   expect(has("empty-open-file")).toBe(true);
+  expect(find("empty-state").textContent).toContain("(.gguf or .apr)");
 });
 
 it("a refusal is a sentence with its reason, and details", async () => {

@@ -21,7 +21,6 @@ export const icons = {
   none: "M10 3.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM6.8 10h6.4",
   restart: "M4.5 10a5.5 5.5 0 1 0 1.7-4M4.5 3.5V7H8",
   down: "M10 4v12M5 11l5 5 5-5",
-  download: "M10 3v9.5M6 8.5l4 4 4-4M4 16.5h12",
   undo: "M7 5L3.5 8.5 7 12M3.5 8.5h8a4 4 0 0 1 0 8H9",
   keyboard: "M2.5 5.5h15v9h-15zM5.5 8.5h.01M8.5 8.5h.01M11.5 8.5h.01M14.5 8.5h.01M6.5 11.5h7",
 } as const;
