@@ -5,7 +5,8 @@
 //! a Stop must never wait behind other work.
 
 use candor_app::wire::{
-    Conversation, ConversationSummary, ModelEntry, Sent, Settings, Snapshot, TurnBatch, WireError,
+    Conversation, ConversationSummary, ModelEntry, Sent, Settings, Snapshot, TurnBatch, Unsent,
+    WireError,
 };
 use tauri::ipc::Channel;
 use tauri::{State, WebviewWindow};
@@ -134,4 +135,16 @@ pub(crate) fn save_settings(opened: State<'_, Opened>, settings: Settings) -> An
 #[tauri::command(async)]
 pub(crate) fn open_link(url: &str) -> Answer<()> {
     Ok(links::open(url)?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn keep_unsent(opened: State<'_, Opened>, unsent: Unsent) -> Answer<()> {
+    Ok(opened.app()?.keep_unsent(&unsent)?)
+}
+
+/// The page is ready to go.
+#[tauri::command(async)]
+pub(crate) fn close_window(window: WebviewWindow) {
+    // A window that is gone already is closed.
+    let _ = window.destroy();
 }

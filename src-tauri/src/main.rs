@@ -85,8 +85,10 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::add_model,
             commands::attach,
             commands::bootstrap,
+            commands::close_window,
             commands::delete_conversation,
             commands::forget_model,
+            commands::keep_unsent,
             commands::load_model,
             commands::open_conversation,
             commands::open_link,
@@ -129,6 +131,13 @@ fn when_it_happens(app: &AppHandle, event: RunEvent) {
             if let Some(path) = paths.first() {
                 open_model(app, path.clone());
             }
+        }
+        RunEvent::WindowEvent {
+            event: WindowEvent::CloseRequested { api, .. },
+            ..
+        } => {
+            api.prevent_close();
+            window::close(app);
         }
         // The window is gone already; nobody waits in front of it.
         RunEvent::Exit => app.state::<Opened>().close(),

@@ -1,7 +1,9 @@
 //! The one window: its size, and the doors that it does not have.
 
+use std::time::Duration;
+
 use tauri::webview::NewWindowResponse;
-use tauri::{AppHandle, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
+use tauri::{AppHandle, Emitter, Manager, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 use url::Url;
 
 /// The window's name in the capability file.
@@ -11,6 +13,10 @@ pub(crate) const LABEL: &str = "main";
 const SIZE: (f64, f64) = (1120.0, 760.0);
 /// The least at which the pages are laid out.
 const SIZE_MIN: (f64, f64) = (480.0, 400.0);
+
+/// How long the page may take before the window closes without its answer: a person does not see
+/// it wait, and a disk has long written by then.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Opens the window.
 ///
@@ -25,6 +31,20 @@ pub(crate) fn open(app: &AppHandle) -> tauri::Result<WebviewWindow> {
         .on_new_window(|_, _| NewWindowResponse::Deny)
         .on_download(|_, _| false)
         .build()
+}
+
+/// Asks the page to keep what was typed and not sent, after which it closes the window. One that
+/// does not answer is closed all the same.
+pub(crate) fn close(app: &AppHandle) {
+    // The page hears nothing only if there is none any more.
+    let _ = app.emit("closing", ());
+    let app = app.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(CLOSE_PATIENCE);
+        if let Some(window) = app.get_webview_window(LABEL) {
+            let _ = window.destroy();
+        }
+    });
 }
 
 /// Whether an address is one of the pages inside the program.
