@@ -144,7 +144,8 @@ fn options_outside_their_bounds_are_refused_before_a_model_is_opened() {
         --max-tokens -5 | from 1 to 1048576
         --max-tokens 1048577 | from 1 to 1048576
         --seed -1 | from 0 to
-        --context 0 | from 1 to
+        --context 0 | from 1 to 16777216
+        --context 16777217 | from 1 to 16777216
         --threads -2 | from 1 to
         --device -1 | from 0 to";
     let bench = "--depth -1 | from 0 to

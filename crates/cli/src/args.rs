@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use candor_app::headless::{BackendWish, Precision};
+use candor_app::headless::{Assumed, AssumedError, BackendWish, CONTEXT_MAX, KvType, Precision};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::bounds;
@@ -64,11 +64,15 @@ pub(crate) struct Common {
     threads: Option<u16>,
     /// Tokens of context
     #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
-        value_parser = bounds::whole(1, u32::MAX))]
-    context: Option<u32>,
+        value_parser = bounds::whole(1, CONTEXT_MAX))]
+    context: Option<usize>,
     /// The arithmetic; `exact` keeps activations in float32
     #[arg(long, global = true, value_enum, default_value = "fast")]
     precision: PrecisionArg,
+    /// How keys and values are kept: `q8_0` takes about half the memory of `f16` [default: f16, or
+    /// float32 with `--precision exact`]
+    #[arg(long, global = true, value_enum)]
+    kv: Option<KvArg>,
     /// Prints each result as one JSON object on one line
     #[arg(long, global = true)]
     json: bool,
@@ -96,7 +100,14 @@ impl Common {
     }
 
     pub(crate) fn context(&self) -> Option<usize> {
-        self.context.map(|tokens| tokens as usize)
+        self.context
+    }
+
+    pub(crate) fn kv(&self) -> Option<KvType> {
+        self.kv.map(|kv| match kv {
+            KvArg::F16 => KvType::F16,
+            KvArg::Q8_0 => KvType::Q8_0,
+        })
     }
 
     pub(crate) fn precision(&self) -> Precision {
@@ -104,6 +115,36 @@ impl Common {
             PrecisionArg::Exact => Precision::Exact,
             PrecisionArg::Fast => Precision::Fast,
         }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum KvArg {
+    F16,
+    #[value(name = "q8_0")]
+    Q8_0,
+}
+
+/// What a person states about a model file.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Stated {
+    /// A fact that the file lacks or has wrong, such as `expert_used_count=2`; may be given several
+    /// times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = fact)]
+    assume: Vec<String>,
+}
+
+fn fact(text: &str) -> Result<String, AssumedError> {
+    Assumed::default().add(text).map(|()| text.to_owned())
+}
+
+impl Stated {
+    pub(crate) fn assumed(&self) -> Assumed {
+        let mut assumed = Assumed::default();
+        for text in &self.assume {
+            assumed.add(text).expect("it was read before");
+        }
+        assumed
     }
 }
 

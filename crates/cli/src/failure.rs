@@ -76,7 +76,13 @@ pub(crate) enum Failure {
 impl Failure {
     /// A file beside the model that could not be read or written.
     pub(crate) fn file(path: &std::path::Path, error: &io::Error) -> Self {
-        let message = format!("{}: {error}", path.display());
+        let why = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "there is no such file or folder",
+            io::ErrorKind::IsADirectory => "this is a folder, not a file",
+            io::ErrorKind::PermissionDenied => "there is no permission to use it",
+            _ => &error.to_string(),
+        };
+        let message = format!("{}: {why}", path.display());
         Report {
             file: Some(path.to_owned()),
             ..Report::new(Exit::Failed, "io", message)

@@ -56,7 +56,9 @@ pub(crate) fn messages(path: &Path) -> Result<Vec<Value>, Failure> {
         .map_err(|error| wrong(&format!("this is not JSON: {error}")))?;
     match value {
         Value::Array(messages) if messages.iter().all(Value::is_object) => Ok(messages),
-        _ => Err(wrong("this is not a list of messages")),
+        _ => Err(wrong(
+            "this is not a list of messages, such as [{\"role\": \"user\", \"content\": \"Hi\"}]",
+        )),
     }
 }
 

@@ -24,11 +24,12 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use args::Cli;
 use failure::{Exit, Failure};
 use interrupt::Interrupts;
-use output::Output;
+use output::{Form, Output};
 
 fn main() -> ExitCode {
     // Before anything else: this process may be the child that asks the driver.
@@ -71,10 +72,16 @@ fn refuse_arguments(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return Exit::Done.into();
     }
+    let is_json = std::env::args_os().any(|arg| arg == "--json");
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        let report = failure::Report::usage("an argument that is no path is not UTF-8 text");
+        Output::new(if is_json { Form::Json } else { Form::Text }).report(&report);
+        return Exit::Usage.into();
+    }
     let _ = error.print();
-    if std::env::args_os().any(|arg| arg == "--json") {
+    if is_json {
         let report = failure::Report::usage(sentence(&error.to_string()));
-        Output::new(output::Form::Json).report(&report);
+        Output::new(Form::Json).report(&report);
     }
     Exit::Usage.into()
 }

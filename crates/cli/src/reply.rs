@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use candor_app::headless::{
-    CancelToken, EngineHandle, Event, FinishReason, GenerateRequest, Show, Stats, Tokenizer,
+    CancelToken, EngineHandle, Event, FinishReason, GenerateRequest, Repeated, Show, Stats,
+    Tokenizer,
 };
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure, Report};
-use crate::output::{Form, Output};
+use crate::output::{Form, Output, notice};
 
 /// How long a quiet reply is waited for before it is looked at again.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -78,6 +79,16 @@ impl Shown<'_> {
             Event::Token { id, text } => self.token(id, text),
             Event::Tail { text } => self.tail(text),
             Event::State(_) => Ok(()),
+            Event::Repeats(Repeated {
+                block_tokens,
+                copies,
+            }) => {
+                notice(&format!(
+                    "The reply repeats itself: {block_tokens} tokens for {copies} times more. Ctrl-C \
+                     stops it."
+                ));
+                Ok(())
+            }
             Event::Finished { reason, stats } => {
                 self.flush_held()?;
                 return Ok(Some((reason, stats)));
@@ -170,10 +181,10 @@ pub(crate) fn stats_line(reply: &Reply) -> String {
     } = reply.stats;
     // The first token belongs to the reading of the prompt.
     let steps = generated_tokens.saturating_sub(1) as f64;
-    let speed = if decode_ms > 0.0 {
-        steps / decode_ms * 1_000.0
+    let speed = if decode_ms > 0.0 && steps > 0.0 {
+        format!(", {:.1} tokens/s", steps / decode_ms * 1_000.0)
     } else {
-        0.0
+        String::new()
     };
     let words = match reply.finish {
         FinishReason::Stop | FinishReason::StopString => "finished",
@@ -181,8 +192,11 @@ pub(crate) fn stats_line(reply: &Reply) -> String {
         FinishReason::ContextFull => "context full",
         FinishReason::Cancelled => "stopped",
     };
+    if generated_tokens == 0 {
+        return format!("{words} · nothing written");
+    }
     format!(
         "{words} · {prompt_tokens} tokens read, first one after {time_to_first_token_ms:.0} ms · \
-         {generated_tokens} written, {speed:.1} tokens/s"
+         {generated_tokens} written{speed}"
     )
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candor_app::headless::{self, Choice, DeviceInfo, Setup};
+use candor_app::headless::{self, Assumed, Choice, LoadedModel, Setup, TextSide};
 use candor_app::{Clock, PROBE_LIMIT};
 use serde_json::{Value, json};
 
@@ -24,6 +24,9 @@ pub(crate) fn setup(common: &Common, clock: &Clock, context: Option<usize>) -> S
     Setup {
         threads: common.threads(),
         precision: common.precision(),
+        kv: common.kv(),
+        text: TextSide::Needed,
+        assumed: Assumed::default(),
         context: common.context().or(context),
         slots: 1,
         clock: clock.clone(),
@@ -31,8 +34,9 @@ pub(crate) fn setup(common: &Common, clock: &Clock, context: Option<usize>) -> S
     }
 }
 
-/// What computed, for the JSON results. `device` is none if nothing was loaded.
-pub(crate) fn backend_json(choice: &Choice, device: Option<&DeviceInfo>) -> Value {
+/// What computed, for the JSON results. `model` is none if nothing was loaded.
+pub(crate) fn backend_json(choice: &Choice, model: Option<&LoadedModel>) -> Value {
+    let device = model.map(|model| &model.device);
     json!({
         "requested": choice.wish.name(),
         "served": "cpu",
@@ -40,6 +44,7 @@ pub(crate) fn backend_json(choice: &Choice, device: Option<&DeviceInfo>) -> Valu
         "reason": choice.reason(),
         "isa": device.map(|device| &device.isa),
         "threads": device.map(|device| device.threads),
+        "kv": model.map(|model| model.kv.name()),
         // The processor is the reference: there is nothing to hold it against.
         "f2": { "verdict": "not_needed", "mode": null },
     })

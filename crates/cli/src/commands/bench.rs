@@ -102,8 +102,9 @@ pub(crate) fn run(
     setup.slots = plan.parallel;
     let mut model = setup.direct(&args.model, &cancel, &mut |_, _, _| super::GO)?;
     let device = model.model().device.clone();
+    let backend = backend_json(&choice, Some(model.model()));
     let load_ms = milliseconds(model.model().load_time);
-    notice(&choice.line(&device));
+    notice(&choice.line(model.model()));
     let prefill = prefill(&plan, &mut model, &cancel)?;
     let decode = decode(&plan, &mut model, &cancel)?;
     // Before the block that the bandwidth is measured with.
@@ -118,7 +119,7 @@ pub(crate) fn run(
             "peak_rss_bytes": peak_rss,
             "bandwidth_bytes_per_second": bandwidth,
             "threads": device.threads,
-            "backend": backend_json(&choice, Some(&device)),
+            "backend": backend,
             "device": device.name,
             "isa": device.isa,
         }))?;

@@ -77,7 +77,7 @@ pub(crate) fn run(
         Failure::from(Report::new(Exit::Failed, "engine", message))
     })?;
     let model = setup.load(&engine, &args.model, &cancel)?;
-    notice(&choice.line(&model.device));
+    notice(&choice.line(&model));
     notice(&format!("Type a message. {COMMANDS}"));
     let mut chat = Chat {
         args,
@@ -170,7 +170,7 @@ impl Chat<'_> {
         let options = GenerateOptions {
             sampling: self.args.sampling.sampling(self.args.sampling.seed()),
             max_tokens: self.args.max_tokens,
-            stop: self.vocabulary.chat_format().end_strings().to_vec(),
+            stop: rendered.end_strings,
             ends: EndTokens::Heed,
             priority: Priority::Interactive,
             prompt: rendered.ids,

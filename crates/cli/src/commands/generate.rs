@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use candor_app::headless::{
     CancelToken, Choice, EndTokens, Ends, FinishReason, GenerateOptions, GenerateRequest,
-    Generation, Priority, Prompt, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX,
-    RenderOptions, Rendered, RequestError, STOP_STRINGS_MAX, Sampling, Setup, Stats,
-    TEMPERATURE_MAX, Vocabulary, utc,
+    Generation, LoadedModel, Priority, Prompt, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN,
+    REPLY_TOKENS_MAX, RenderOptions, Rendered, RequestError, STOP_STRINGS_MAX, Sampling, Setup,
+    Stats, TEMPERATURE_MAX, TextSide, Vocabulary, utc,
 };
 use candor_app::{Clock, headless};
 use serde_json::{Map, Value, json};
 
-use crate::args::Common;
+use crate::args::{Common, Stated};
 use crate::bounds;
 use crate::environment;
 use crate::failure::{Exit, Failure, Report};
@@ -55,6 +55,8 @@ pub(crate) struct Args {
     /// Writes on where the model ends its reply
     #[arg(long)]
     ignore_eos: bool,
+    #[command(flatten)]
+    stated: Stated,
 }
 
 /// How tokens are chosen.
@@ -113,8 +115,17 @@ pub(crate) fn run(
     let question = Question::of(args)?;
     let choice = choose(common)?;
     let clock = environment::clock();
-    let vocabulary = Vocabulary::open(&args.model)?;
-    let Asked { ids, mut stop } = question.ask(&vocabulary, &clock)?;
+    let text = match &args.ids {
+        Some(_) => TextSide::IdsOnly,
+        None => TextSide::Needed,
+    };
+    let assumed = args.stated.assumed();
+    let vocabulary = Vocabulary::open_as(&args.model, &assumed, text)?;
+    let Asked {
+        ids,
+        mut stop,
+        fallback,
+    } = question.ask(&vocabulary, &clock)?;
     fits(ids.len(), common.context())?;
     stop.extend(args.stop.iter().cloned());
     let seed = args.sampling.seed();
@@ -137,11 +148,16 @@ pub(crate) fn run(
         .map_or(need, |trained| need.min(trained))
         .max(1);
     drop(vocabulary);
-    let setup = setup(common, &clock, Some(context));
+    let setup = Setup {
+        text,
+        assumed,
+        ..setup(common, &clock, Some(context))
+    };
     let mut said = Said {
         choice,
         seed,
-        device: None,
+        fallback,
+        model: None,
     };
     let prompt_tokens = options.prompt.len();
     let reply = match write(args, &setup, options, &cancel, &mut said, output) {
@@ -181,6 +197,8 @@ enum Question {
 struct Asked {
     ids: Vec<u32>,
     stop: Vec<String>,
+    /// Why the template was not used as it is.
+    fallback: Option<String>,
 }
 
 impl Question {
@@ -206,6 +224,7 @@ impl Question {
         let plain = |ids| Asked {
             ids,
             stop: Vec::new(),
+            fallback: None,
         };
         let messages = match self {
             Self::Ids(ids) => return Ok(plain(ids)),
@@ -220,7 +239,8 @@ impl Question {
         }
         Ok(Asked {
             ids: rendered.ids,
-            stop: vocabulary.chat_format().end_strings().to_vec(),
+            stop: rendered.end_strings,
+            fallback: rendered.fallback,
         })
     }
 }
@@ -264,8 +284,11 @@ fn write(
         Failure::from(Report::new(Exit::Failed, "engine", message))
     })?;
     let model = setup.load(&engine, &args.model, cancel)?;
-    notice(&said.choice.line(&model.device));
-    said.device = Some(model.device.clone());
+    notice(&said.choice.line(&model));
+    headless::caveats(&model)
+        .iter()
+        .for_each(|caveat| notice(caveat));
+    said.model = Some(Arc::clone(&model));
     let request = GenerateRequest::new(&model, options, cancel.clone());
     let reply = follow(
         &engine,
@@ -281,7 +304,8 @@ fn write(
 struct Said {
     choice: Choice,
     seed: u64,
-    device: Option<headless::DeviceInfo>,
+    fallback: Option<String>,
+    model: Option<Arc<LoadedModel>>,
 }
 
 impl Said {
@@ -293,7 +317,8 @@ impl Said {
                 "ids": reply.ids,
                 "stats": stats_json(&reply.stats),
                 "seed": self.seed,
-                "backend": backend_json(&self.choice, self.device.as_ref()),
+                "fallback": self.fallback,
+                "backend": backend_json(&self.choice, self.model.as_deref()),
             }))?);
         }
         if !reply.text.ends_with('\n') {

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use candor_app::headless::{Inspection, count, inspect, size};
+use candor_app::headless::{InspectOptions, Inspection, Weight, count, inspect, size};
 use serde_json::{Map, Value, json};
 
+use crate::args::{Common, Stated};
+use crate::environment;
 use crate::failure::{Exit, Failure};
 use crate::output::{Form, Output};
 
@@ -12,10 +14,18 @@ use crate::output::{Form, Output};
 pub(crate) struct Args {
     /// The model file
     model: PathBuf,
+    #[command(flatten)]
+    stated: Stated,
 }
 
-pub(crate) fn run(args: &Args, output: &mut Output) -> Result<Exit, Failure> {
-    let inspection = inspect(&args.model)?;
+pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
+    let options = InspectOptions {
+        assumed: args.stated.assumed(),
+        context: common.context(),
+        kv: common.kv(),
+        free_memory: environment::free_memory(),
+    };
+    let inspection = inspect(&args.model, &options)?;
     match output.form() {
         Form::Json => output.json(&as_json(&inspection))?,
         Form::Text => as_text(&inspection, output)?,
@@ -32,6 +42,7 @@ fn as_json(found: &Inspection) -> Value {
     let memory = found.memory.map(|memory| {
         json!({
             "weights_bytes": memory.weights_bytes,
+            "kv": memory.kv.name(),
             "kv_bytes_per_token": memory.kv_bytes_per_token,
             "context_tokens": memory.context_tokens,
             "kv_bytes": memory.kv_bytes,
@@ -40,7 +51,14 @@ fn as_json(found: &Inspection) -> Value {
         })
     });
     let problems = found.problems.iter();
-    let problems = problems.map(|p| json!({ "code": p.code, "message": p.message }));
+    let problems = problems.map(|problem| {
+        json!({
+            "code": problem.code,
+            "weight": problem.weight.name(),
+            "message": problem.message,
+            "advice": problem.advice,
+        })
+    });
     json!({
         "path": found.path.to_string_lossy(),
         "format": found.format,
@@ -99,16 +117,19 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
         let context = count(memory.context_tokens);
         let each = bytes(memory.kv_bytes_per_token);
         rows.push(("Weights", bytes(memory.weights_bytes)));
-        rows.push(("Keys and values", format!("{each} for each token")));
+        rows.push((
+            "Keys and values",
+            format!("{each} for each token, as {}", memory.kv.name()),
+        ));
         rows.push((
             "Memory",
             format!("{} with {context} tokens", bytes(memory.total_bytes)),
         ));
     }
-    let runs = if found.cpu {
-        "runs on the CPU"
-    } else {
-        "cannot be run"
+    let runs = match found.problems.iter().map(|problem| problem.weight).min() {
+        Some(Weight::Against) => "cannot be run",
+        Some(Weight::NoText) => "runs on the CPU, with token ids only",
+        _ => "runs on the CPU",
     };
     rows.push(("Use", runs.to_owned()));
     for (name, value) in rows {
@@ -119,6 +140,9 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
     }
     for problem in &found.problems {
         output.line(&format!("problem: {}", problem.message))?;
+        if let Some(advice) = problem.advice {
+            output.line(&format!("         {advice}"))?;
+        }
     }
     Ok(())
 }

@@ -5,16 +5,16 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use candor_app::headless::{Ends, Prompt, Vocabulary};
+use candor_app::headless::{Ends, Prompt, Setup, TextSide, Vocabulary, caveats};
 use serde_json::json;
 
-use crate::args::Common;
+use crate::args::{Common, Stated};
 use crate::bounds;
 use crate::environment;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupts;
-use crate::output::{Form, Output};
+use crate::output::{Form, Output, notice};
 use crate::session::{backend_json, choose, setup};
 
 #[derive(Debug, clap::Args)]
@@ -40,6 +40,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "K", allow_negative_numbers = true,
         value_parser = bounds::whole(1, u32::MAX))]
     top: Option<u32>,
+    #[command(flatten)]
+    stated: Stated,
 }
 
 pub(crate) fn run(
@@ -54,16 +56,24 @@ pub(crate) fn run(
         (Some(ids), _) => input::ids(ids)?,
         (None, text) => {
             let prompt = Prompt::typed(text.clone().unwrap_or_default());
-            Vocabulary::open(&args.model)?.encode(&prompt, Ends::Model)?
+            let assumed = args.stated.assumed();
+            Vocabulary::open_as(&args.model, &assumed, TextSide::Needed)?
+                .encode(&prompt, Ends::Model)?
         }
     };
-    let setup = setup(common, &environment::clock(), Some(ids.len().max(1)));
+    let setup = Setup {
+        assumed: args.stated.assumed(),
+        ..setup(common, &environment::clock(), Some(ids.len().max(1)))
+    };
     let mut model = setup.direct(&args.model, &cancel, &mut |_, _, _| super::GO)?;
+    caveats(model.model())
+        .iter()
+        .for_each(|caveat| notice(caveat));
     let rows = args
         .last
         .map_or(ids.len(), |last| ids.len().min(last as usize));
     let first = ids.len() - rows;
-    let backend = backend_json(&choice, Some(&model.model().device));
+    let backend = backend_json(&choice, Some(model.model()));
     let columns = model.model().vocabulary;
     if let Some(path) = &args.output {
         let mut sink = Sink::create(path)?;

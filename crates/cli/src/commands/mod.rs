@@ -28,7 +28,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let common = &cli.common;
     match &cli.command {
-        Command::Inspect(args) => inspect::run(args, output),
+        Command::Inspect(args) => inspect::run(args, common, output),
         Command::Tokenize(args) => tokenize::run(args, output),
         Command::Render(args) => render::run(args, output),
         Command::Logits(args) => logits::run(args, common, interrupts, output),
