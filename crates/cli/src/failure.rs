@@ -77,7 +77,9 @@ impl Failure {
     /// A file beside the model that could not be read or written.
     pub(crate) fn file(path: &std::path::Path, error: &io::Error) -> Self {
         let why = match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "there is no such file or folder",
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                "there is no such file or folder"
+            }
             io::ErrorKind::IsADirectory => "this is a folder, not a file",
             io::ErrorKind::PermissionDenied => "there is no permission to use it",
             _ => &error.to_string(),
