@@ -4,6 +4,7 @@
 mod computing;
 mod describing;
 mod files;
+mod formats;
 mod stop;
 #[allow(dead_code, reason = "each test program uses a part of it")]
 #[path = "../support/mod.rs"]

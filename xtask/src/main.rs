@@ -12,6 +12,7 @@
 mod bindings;
 mod bundle;
 mod command;
+mod docs;
 mod models;
 mod node;
 mod packages;
@@ -35,6 +36,7 @@ Usage: cargo xtask COMMAND
   test [SHARE...]      every check and every test; with names, only those shares
   soak [REPORT...]     the field reports with their wall-clock limits, into docs/measurements
   bindings [--check]   write the window's TypeScript types from the Rust ones, or compare them
+  docs                 write the pages that are made from tables in code
   bundle [--with-starter]
                        make a .deb and a .rpm, with the starter model in them if asked";
 
@@ -50,6 +52,7 @@ fn main() -> Result<()> {
         ["soak", reports @ ..] => soak::soak(reports),
         ["bindings"] => bindings::write(),
         ["bindings", "--check"] => bindings::check(),
+        ["docs"] => docs::write(),
         ["bundle"] => bundle::bundle(bundle::Extra::None),
         ["bundle", "--with-starter"] => bundle::bundle(bundle::Extra::Starter),
         _ => bail!("{USAGE}"),
