@@ -103,12 +103,15 @@ fn shape(dims: &[usize]) -> String {
     dims.join(" × ")
 }
 
-/// What tensors are called that are added to products or multiplied with them: left out, they would
-/// leave a model that runs and writes nonsense.
-const NEEDED_ENDS: [&str; 2] = [".bias", ".scale"];
+/// How the names of tensors end that change products or rows: left out, they would leave a model that
+/// runs and writes nonsense.
+const NEEDED_ENDS: [&str; 3] = [".bias", ".scale", "norm.weight"];
+
+/// How the names of tensors begin that belong to no layer and change rows.
+const BEFORE_AND_BEHIND: [&str; 2] = ["token_embd", "output"];
 
 /// Every problem of the file with this graph; empty if it can be run. Tensors that the graph does
-/// not ask for are no problem, unless they belong to one of its products.
+/// not ask for are no problem, unless they change what its layers give.
 pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
     let wanted: HashSet<&str> = graph.weights.iter().map(|w| w.name.as_str()).collect();
     let mut extra: Vec<&TensorInfo> = index
@@ -133,7 +136,9 @@ pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
             let layer = rest.split('.').next().and_then(|layer| layer.parse().ok());
             layer.is_some_and(|layer: usize| layer < graph.hparams.n_layers)
         }
-        None => name.starts_with("output"),
+        None => BEFORE_AND_BEHIND
+            .iter()
+            .any(|start| name.starts_with(start)),
     };
     let unused = extra.into_iter().filter(|tensor| {
         belongs(&tensor.name) && NEEDED_ENDS.iter().any(|end| tensor.name.ends_with(end))

@@ -8,7 +8,6 @@ use crate::hparams::limits::{CONTEXT_MAX, EXPERTS_MAX, FFN_WIDTH_MAX, LAYERS_MAX
 
 /// Settings of YaRN beside the factor, as its paper has them. Others are refused.
 const YARN_USUAL: &[(&str, f32)] = &[
-    ("rope.scaling.attn_factor", 1.0),
     ("rope.scaling.yarn_ext_factor", 1.0),
     ("rope.scaling.yarn_attn_factor", 1.0),
     ("rope.scaling.yarn_beta_fast", 32.0),
@@ -200,6 +199,8 @@ impl Keys<'_> {
 
     /// Scaled positions change every result, so what is not computed is refused by its name.
     pub(crate) fn rope_scaling(&self, context: usize) -> Result<RopeScaling, ArchError> {
+        // In every kind, queries and keys would be multiplied with it.
+        self.refuse_other("rope.scaling.attn_factor", 1.0)?;
         // Files that name a factor only are of the time when there was one kind.
         let kind = self.text("rope.scaling.type")?.unwrap_or("linear");
         let factor = match self.float("rope.scaling.factor")? {

@@ -24,6 +24,7 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
     if keys.flag("expert_weights_norm")? == Some(true) {
         return Err(keys.unsupported("expert_weights_norm", "true"));
     }
+    keys.refuse_other_count("expert_gating_func", 1)?;
     let mut h = HParams::decoder(&keys)?;
     h.features.rope_scaling = keys.rope_scaling(h.context_length)?;
     let experts = keys.experts()?;

@@ -28,18 +28,13 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
     h.features.experts = Some(keys.experts()?);
     h.features.window = Some(Window {
         tokens: keys.count("attention.sliding_window", limits::CONTEXT_MAX)?,
-        period: keys.count_or(
-            "attention.sliding_window_pattern",
-            limits::LAYERS_MAX,
-            PERIOD_DEFAULT,
-        )?,
+        period: keys.window_period(h.n_layers, PERIOD_DEFAULT)?,
         rope_base: keys.positive("rope.freq_base_swa", Some(h.rope_base))?,
     });
     Ok(h)
 }
 
 fn build(h: &HParams, graph: &mut GraphBuilder<'_>) {
-    let window = h.features.window.expect("read with the other numbers");
     let numbers = h.features.experts.expect("read with the other numbers");
     let mut global = AttentionShape::plain(h, RopeStyle::Halves);
     global.biases = Biases::Required;
@@ -51,11 +46,9 @@ fn build(h: &HParams, graph: &mut GraphBuilder<'_>) {
     };
     let layers = Layers {
         mix: &|graph, layer, x| {
-            let mut shape = global;
-            if !window.is_global(layer) {
-                shape.window = Some(window.tokens);
-                shape.rope_base = window.rope_base;
-            }
+            let mut shape = global.of_layer(h, layer);
+            // Stretched in every layer, unlike in other families.
+            shape.rope_scaling = global.rope_scaling;
             blocks::attention(h, graph, shape, layer, x)
         },
         ffn_norm: "post_attention_norm",

@@ -30,7 +30,7 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
     };
     h.features.window = (tokens < h.context_length).then_some(Window {
         tokens,
-        period: usize::MAX,
+        period: h.n_layers + 1,
         rope_base: h.rope_base,
     });
     Ok(h)
@@ -38,7 +38,6 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
 
 fn rope_scaling(keys: &Keys<'_>, context: usize) -> Result<RopeScaling, ArchError> {
     if keys.index.tensor("rope_factors_long.weight").is_none() {
-        keys.refuse_other("rope.scaling.attn_factor", 1.0)?;
         return keys.rope_scaling(context);
     }
     match keys.text("rope.scaling.type")? {

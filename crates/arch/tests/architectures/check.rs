@@ -52,7 +52,9 @@ fn what_changes_a_product_and_is_not_computed_is_named() {
         .with_tensor("blk.0.ffn_up.bias", &[64], "F32")
         .with_tensor("blk.0.attn_q.bias", &[32], "F32")
         .with_tensor("blk.0.attn_q.scale", &[1], "F32")
-        .with_tensor("output.bias", &[50], "F32");
+        .with_tensor("output.bias", &[50], "F32")
+        .with_tensor("blk.0.attn_q_norm.weight", &[8], "F32")
+        .with_tensor("token_embd_norm.weight", &[32], "F32");
     problems(
         &biased,
         &[
@@ -62,6 +64,10 @@ fn what_changes_a_product_and_is_not_computed_is_named() {
              supported by this version",
             "the file has the tensor output.bias, which changes the results and is not supported by \
              this version",
+            "the file has the tensor blk.0.attn_q_norm.weight, which changes the results and is not \
+             supported by this version",
+            "the file has the tensor token_embd_norm.weight, which changes the results and is not \
+             supported by this version",
         ],
     );
 }

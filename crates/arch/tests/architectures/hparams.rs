@@ -129,6 +129,8 @@ fn unusual_keys_are_refused_by_name() {
         ("granite", "expert_count", number(8)),
         ("deepseek", "expert_weights_norm", Value::Bool(true)),
         ("deepseek", "expert_gating_func", number(2)),
+        ("deepseek", "expert_gating_func", number(3)),
+        ("qwen2", "rope.scaling.attn_factor", Value::Float(1.25)),
         ("deepseek", "expert_group_count", number(4)),
         ("qwen3moe", "expert_gating_func", number(2)),
         ("qwen3moe", "expert_shared_count", number(1)),
