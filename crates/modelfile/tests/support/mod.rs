@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+#[allow(dead_code, reason = "each test program uses a part of it")]
 /// Rounds of a test, or as many as there are in the seconds of `CANDOR_FUZZ_SECONDS`, for a
 /// longer search than each change needs.
 pub(crate) enum Budget {
@@ -9,6 +10,7 @@ pub(crate) enum Budget {
     Until(Instant),
 }
 
+#[allow(dead_code, reason = "each test program uses a part of it")]
 impl Budget {
     pub(crate) fn rounds(rounds: usize) -> Self {
         #[expect(clippy::disallowed_methods, reason = "a test is a root of composition")]
@@ -28,10 +30,14 @@ impl Budget {
 }
 
 /// The largest address space that this process ever had.
+#[allow(dead_code, reason = "each test program uses a part of it")]
 pub(crate) fn peak_kb() -> Option<u64> {
+    figure_kb("VmPeak:")
+}
+
+/// A figure that the system keeps of this process, in kB.
+pub(crate) fn figure_kb(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmPeak:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }

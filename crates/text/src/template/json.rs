@@ -6,11 +6,13 @@ use std::fmt::Write;
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-/// Deepest nesting that is written. JSON parsers stop at about the same depth.
-const DEPTH_MAX: usize = 128;
+use super::print::{DEPTH_MAX, FUEL_BYTES, bytes_left, too_deep};
 
-/// How the text is laid out.
-struct Layout {
+/// How the text is laid out, and what it may cost.
+struct Layout<'s, 't, 'e> {
+    state: &'s State<'t, 'e>,
+    /// Longer text there is no fuel for.
+    bytes_max: u64,
     indent: Option<usize>,
     between_items: String,
     after_key: String,
@@ -53,6 +55,8 @@ pub(super) fn tojson(state: &State, value: &Value, options: Kwargs) -> Result<Va
         .unwrap_or(false);
     options.assert_all_used()?;
     let layout = Layout {
+        state,
+        bytes_max: bytes_left(state),
         indent,
         between_items,
         after_key,
@@ -69,18 +73,19 @@ pub(super) fn tojson(state: &State, value: &Value, options: Kwargs) -> Result<Va
     };
     let mut out = String::new();
     layout.write(value, 0, &mut out)?;
-    // One fuel for 64 bytes, as the engine itself charges for what a template makes.
-    state.consume_fuel((out.len() / 64) as u64)?;
+    state.consume_fuel(out.len() as u64 / FUEL_BYTES)?;
     Ok(Value::from(out))
 }
 
-impl Layout {
+impl Layout<'_, '_, '_> {
     fn write(&self, value: &Value, depth: usize, out: &mut String) -> Result<(), Error> {
+        // A list that repeats a value is short in memory and long when it is written.
+        self.state.consume_fuel(1)?;
+        if out.len() as u64 > self.bytes_max {
+            return Err(Error::from(ErrorKind::OutOfFuel));
+        }
         if depth > DEPTH_MAX {
-            return Err(Error::new(
-                ErrorKind::InvalidOperation,
-                "a value is nested too deeply",
-            ));
+            return Err(too_deep());
         }
         match value.kind() {
             ValueKind::None => out.push_str("null"),
@@ -88,8 +93,8 @@ impl Layout {
             ValueKind::Number => write_number(value, out),
             ValueKind::String => self.write_text(value.as_str().unwrap_or_default(), out),
             ValueKind::Seq | ValueKind::Iterable => {
-                let items: Vec<Value> = value.try_iter()?.collect();
-                self.write_list(('[', ']'), &items, depth, out, |layout, item, out| {
+                let items = value.try_iter()?;
+                self.write_list(('[', ']'), items, depth, out, |layout, item, out| {
                     layout.write(item, depth + 1, out)
                 })?;
             }
@@ -107,44 +112,54 @@ impl Layout {
         if self.order == KeyOrder::Sorted {
             keys.sort();
         }
-        self.write_list(('{', '}'), &keys, depth, out, |layout, key, out| {
-            layout.write_text(&key.to_string(), out);
-            out.push_str(&layout.after_key);
-            layout.write(&value.get_item(key)?, depth + 1, out)
-        })
+        self.write_list(
+            ('{', '}'),
+            keys.into_iter(),
+            depth,
+            out,
+            |layout, key, out| {
+                layout.write_text(&key.to_string(), out);
+                out.push_str(&layout.after_key);
+                layout.write(&value.get_item(key)?, depth + 1, out)
+            },
+        )
     }
 
     fn write_list(
         &self,
         (open, close): (char, char),
-        items: &[Value],
+        items: impl Iterator<Item = Value>,
         depth: usize,
         out: &mut String,
         write_item: impl Fn(&Self, &Value, &mut String) -> Result<(), Error>,
     ) -> Result<(), Error> {
         out.push(open);
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
+        let mut is_empty = true;
+        for item in items {
+            if !std::mem::replace(&mut is_empty, false) {
                 out.push_str(&self.between_items);
             }
-            self.new_line(depth + 1, out);
-            write_item(self, item, out)?;
+            self.new_line(depth + 1, out)?;
+            write_item(self, &item, out)?;
         }
-        if !items.is_empty() {
-            self.new_line(depth, out);
+        if !is_empty {
+            self.new_line(depth, out)?;
         }
         out.push(close);
         Ok(())
     }
 
-    fn new_line(&self, depth: usize, out: &mut String) {
-        if let Some(indent) = self.indent {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(
-                ' ',
-                indent.saturating_mul(depth).min(out.len() + 64),
-            ));
+    fn new_line(&self, depth: usize, out: &mut String) -> Result<(), Error> {
+        let Some(indent) = self.indent else {
+            return Ok(());
+        };
+        let spaces = indent.saturating_mul(depth);
+        if out.len().saturating_add(spaces) as u64 > self.bytes_max {
+            return Err(Error::from(ErrorKind::OutOfFuel));
         }
+        out.push('\n');
+        out.extend(std::iter::repeat_n(' ', spaces));
+        Ok(())
     }
 
     fn write_text(&self, text: &str, out: &mut String) {

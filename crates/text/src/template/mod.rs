@@ -3,6 +3,8 @@
 mod fallback;
 mod json;
 mod marks;
+mod print;
+mod stack;
 mod time;
 mod turns;
 
@@ -157,6 +159,7 @@ impl ChatTemplate {
         environment.set_debug(false);
         environment
             .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.set_formatter(print::formatter);
         environment.add_filter("tojson", json::tojson);
         environment.add_function("raise_exception", raise_exception);
         environment
@@ -189,6 +192,13 @@ impl ChatTemplate {
     /// # Errors
     /// If the template refuses the conversation, fails, or does not come to an end.
     pub fn render(&self, request: &RenderRequest<'_>) -> Result<Prompt, TemplateError> {
+        stack::with_room(|| self.render_here(request)).unwrap_or_else(|error| {
+            let message = format!("no thread could be had for it: {error}");
+            Err(TemplateError::Failed { line: 0, message })
+        })
+    }
+
+    fn render_here(&self, request: &RenderRequest<'_>) -> Result<Prompt, TemplateError> {
         let mut taken = Taken::default();
         for text in [&self.text, &request.bos, &request.eos] {
             taken.add_text(text);

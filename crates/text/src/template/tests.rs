@@ -90,6 +90,12 @@ fn a_template_that_never_ends_or_grows_without_bound_is_stopped() {
         "{% set n = namespace(s='x') %}{% for a in range(90) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
         "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
         "{{ ('x' * 1000000) * 1000000 }}",
+        "{{ ['x' * 1000000] * 1000000 }}",
+        "{{ [['x'] * 1000000] * 1000000 }}",
+        "{{ [1] * 1000000000 }}",
+        "{{ (['x' * 1000000] * 1000000) | tojson }}",
+        "{{ ([1] * 1000000000) | tojson }}",
+        "{{ ([messages] * 1000000) | tojson(indent=1000000) }}",
     ];
     for template in endless {
         let error = render(template, &[("user", "hi")]).unwrap_err();
@@ -481,5 +487,46 @@ fn a_turn_that_ends_without_a_token_ends_where_the_users_begins() {
     for (template, expected) in cases {
         let format = ChatFormat::new(Some(&template), &controls());
         assert_eq!(format.end_strings(), expected, "{template}");
+    }
+}
+
+/// Values that no stack of an ordinary thread holds.
+#[test]
+fn values_within_values_are_dropped_and_refused_and_overflow_nothing() {
+    let nested = format!("{}n.x{}", "[".repeat(30), "]".repeat(30));
+    let lists = "{% for a in range(100000) %}{% for b in range(99) %}{% set n.x = NESTED %}{% endfor %}\
+         {% endfor %}";
+    let cases = [
+        (
+            format!("{}{{{{ 1 }}}}", lists.replace("NESTED", &nested)),
+            Err(TemplateError::Endless),
+        ),
+        (
+            format!("{}{{{{ 1 }}}}", lists.replace("NESTED", "{'a': n.x}")),
+            Err(TemplateError::Endless),
+        ),
+        (
+            "{% for a in range(1000) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x }}".to_owned(),
+            Err(TemplateError::Failed {
+                line: 1,
+                message: "invalid operation: a value is nested too deeply".into(),
+            }),
+        ),
+        (
+            "{% set n.x = n %}{{ n }}".to_owned(),
+            Err(TemplateError::Failed {
+                line: 1,
+                message: "invalid operation: a value is nested too deeply".into(),
+            }),
+        ),
+        (
+            "{{ [1, 'a\"b', [2.0, none], {'k': true, 'l': []}] }}{{ {} }}".to_owned(),
+            Ok("[1, 'a\"b', [2.0, None], {'k': True, 'l': []}]{}".to_owned()),
+        ),
+    ];
+    for (template, expected) in cases {
+        let template = format!("{{% set n = namespace(x=1) %}}{template}");
+        let found = render(&template, &[("user", "hi")]).map(|prompt| prompt.text);
+        assert_eq!(found, expected, "{template}");
     }
 }
