@@ -209,6 +209,27 @@ fn a_fact_that_a_file_lacks_can_be_stated_and_is_shown() {
 }
 
 #[test]
+fn what_is_laid_out_anew_is_counted() {
+    let dir = folder();
+    let path = write_apr("a06-qwen2-q5_0-import-int8", dir.path());
+    let found = run(args("inspect", &path, "--json")).last(0);
+    let bytes = |field: &str| found["memory"][field].as_u64().unwrap();
+    // All matrices become float32, four bytes for each that the file has.
+    let file = found["file_bytes"].as_u64().unwrap();
+    assert!(bytes("unpacked_bytes") > 3 * file, "{found}");
+    let parts = [
+        "weights_bytes",
+        "unpacked_bytes",
+        "kv_bytes",
+        "scratch_bytes",
+    ];
+    let sum: u64 = parts.iter().map(|part| bytes(part)).sum();
+    assert_eq!(bytes("total_bytes"), sum, "{found}");
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("laid out anew"), "{notes}");
+}
+
+#[test]
 fn the_memory_is_counted_for_the_context_that_is_asked_for() {
     let dir = folder();
     let path = tiny(dir.path(), &TinyModel::llama().context(4_096));

@@ -96,6 +96,8 @@ impl fmt::Display for TemplateSource {
 pub struct Memory {
     /// Of the weights, as stored in the file.
     pub weights_bytes: u64,
+    /// Of tensors that are laid out anew before, 0 in nearly all files.
+    pub unpacked_bytes: u64,
     /// Of keys and values, for each token.
     pub kv_bytes_per_token: u64,
     /// Tokens of the context: those asked for, else as many as are used where nobody asks.
@@ -180,6 +182,7 @@ fn memory(graph: &Graph, index: &Index, (context, kv): (usize, KvType)) -> Memor
     let footprint = candor_arch::footprint(graph, index, options);
     Memory {
         weights_bytes: footprint.weights_bytes,
+        unpacked_bytes: footprint.unpacked_bytes,
         kv_bytes_per_token: footprint.state_bytes_per_token,
         context_tokens: context as u64,
         kv,

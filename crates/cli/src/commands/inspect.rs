@@ -42,6 +42,7 @@ fn as_json(found: &Inspection) -> Value {
     let memory = found.memory.map(|memory| {
         json!({
             "weights_bytes": memory.weights_bytes,
+            "unpacked_bytes": memory.unpacked_bytes,
             "kv": memory.kv.name(),
             "kv_bytes_per_token": memory.kv_bytes_per_token,
             "context_tokens": memory.context_tokens,
@@ -117,6 +118,9 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
         let context = count(memory.context_tokens);
         let each = bytes(memory.kv_bytes_per_token);
         rows.push(("Weights", bytes(memory.weights_bytes)));
+        if memory.unpacked_bytes > 0 {
+            rows.push(("Laid out anew", bytes(memory.unpacked_bytes)));
+        }
         rows.push((
             "Keys and values",
             format!("{each} for each token, as {}", memory.kv.name()),

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candor_backend::{Backend, Step, Unavailable};
+use candor_backend::{Backend, Precision, Step, Unavailable};
+use candor_testkit::TinyModel;
+use candor_testkit::apr::{Apr, Storage, Writer};
 use candor_testkit::scripted::LoadFault;
 
 use super::*;
@@ -319,6 +321,75 @@ fn a_load_can_be_stopped_at_the_start_of_every_stage() {
             (counts.weights_alive, counts.sessions_opened),
             (0, 0),
             "{stage:?}"
+        );
+    }
+}
+
+/// A model whose matrices have to be laid out anew in several pieces, in a folder.
+fn to_lay_out() -> (ModelFolder, LoadSpec) {
+    let folder = ModelFolder::new();
+    let model = TinyModel::llama().width(256, 512).vocabulary(9_000);
+    let apr = Apr::of(&model.gguf(), Writer::Rewrite(Storage::Q8));
+    folder.write("m.apr", &apr.encode());
+    let spec = folder.spec("m.apr", LoadOptions::default());
+    (folder, spec)
+}
+
+#[test]
+fn laying_tensors_out_is_part_of_the_load_and_can_be_stopped() {
+    let (_folder, spec) = to_lay_out();
+    let script = Script::new(LETTERS);
+    let mut backends: Vec<Box<dyn Backend>> = vec![Box::new(script.backend())];
+    let mut told = Vec::new();
+    let mut watch = |stage, done, total| {
+        if stage == LoadStage::Weights && total > 0 {
+            told.push((done, total));
+        }
+        // At the second piece.
+        if told.len() < 2 { Step::Go } else { Step::Stop }
+    };
+    let loaded = direct::Direct::load(&mut backends, &spec, &config(), &mut watch);
+    let failure = loaded.err().expect("it was stopped");
+    assert_eq!(failure.code(), LoadCode::Stopped);
+    assert_eq!(script.counts().weights_alive, 0);
+    let [(first, total), (second, _)] = told[..] else {
+        panic!("{told:?}")
+    };
+    assert!(first < second && second < total, "{told:?}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_both_numbers_before_it_is_taken() {
+    let (_folder, spec) = to_lay_out();
+    let unpacked = {
+        let file = candor_modelfile::ModelFile::open(&spec.path).unwrap();
+        file.index().unpacked_bytes
+    };
+    for precision in [Precision::Exact, Precision::Fast] {
+        let mut spec = spec.clone();
+        spec.options.precision = precision;
+        let script = Script::new(LETTERS);
+        let mut backends: Vec<Box<dyn Backend>> = vec![Box::new(script.backend())];
+        let little = EngineConfig {
+            available_memory: Arc::new(move || Some(unpacked)),
+            ..config()
+        };
+        let mut watch = |stage, _, _| {
+            assert_ne!(stage, LoadStage::Weights, "nothing is taken");
+            Step::Go
+        };
+        let loaded = direct::Direct::load(&mut backends, &spec, &little, &mut watch);
+        let failure = loaded.err().expect("it does not fit");
+        let LoadFailure::OutOfMemory {
+            needed_bytes,
+            available_bytes,
+        } = failure
+        else {
+            panic!("{failure}")
+        };
+        assert!(
+            needed_bytes > unpacked && available_bytes == unpacked,
+            "{precision:?}"
         );
     }
 }
