@@ -1,10 +1,9 @@
 //! Attention over the state: every query against the keys up to its own position.
 //!
 //! Float16 state goes through the kernels, and so does 8-bit state once a thread has unfolded what
-//! one of its tiles sees. Float32 state goes through this file, and so does every state where scores
-//! are bounded or have sinks beside them: page by page, scores, their exponentials against the page's
-//! largest score, the weighted sum of the values; then the pages are merged in their order. So a
-//! query's result depends on nothing but its slot.
+//! one of its tiles sees. Float32 state goes through this file: page by page, scores, their
+//! exponentials against the page's largest score, the weighted sum of the values; then the pages
+//! are merged in their order. So a query's result depends on nothing but its slot.
 
 use candor_arch::{NodeId, Op};
 
@@ -30,9 +29,10 @@ struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// Whether the kernels can compute it.
-    fn is_plain(&self) -> bool {
-        self.softcap.is_none() && self.sinks.is_none()
+    /// The sinks of the heads that share a key head, of which the first is given.
+    fn sinks(&self, first_head: usize) -> Option<&[f32]> {
+        let sinks = self.sinks?;
+        Some(&sinks[first_head..][..self.group])
     }
 
     /// The first page that a query at this position sees something of.
@@ -88,17 +88,15 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
         .each(&mut items, threads, f.cancel, |scratch, item| {
             let skipped = item.skipped;
             match item.head {
-                Head::F16(pages) if shape.is_plain() => {
-                    attend_halves(kernels, item, &pages[skipped..], shape);
-                }
-                Head::Q8(pages) if shape.is_plain() => {
+                Head::F16(pages) => attend_halves(kernels, item, &pages[skipped..], shape),
+                Head::Q8(pages) => {
                     let (keys, values) = unfold(kernels, item, &pages[skipped..], shape, scratch);
                     let numbers = PAGE_TOKENS * head_dim;
                     let pages = keys.chunks_exact(numbers).zip(values.chunks_exact(numbers));
                     let pages = pages.map(|(keys, values)| KvHead { keys, values });
                     attend_halves(kernels, item, &pages.collect::<Vec<_>>(), shape);
                 }
-                _ => attend(kernels, item, shape, scratch),
+                Head::F32(pages) => attend(item, &pages[skipped..], shape, scratch),
             }
         });
     drop(items);
@@ -176,6 +174,8 @@ fn attend_halves(kernels: &Kernels, item: &mut Item<'_>, pages: &[KvHead<'_>], s
         first_position: item.first_position,
         window: shape.window,
         scale: shape.scale,
+        softcap: shape.softcap,
+        sinks: shape.sinks(item.tile.cols().start / shape.head_dim),
     };
     kernels.attend(&attention, &mut item.tile);
 }
@@ -214,34 +214,23 @@ struct Sums<'a> {
 }
 
 /// The float32 arithmetic for one tile.
-fn attend(kernels: &Kernels, item: &mut Item<'_>, shape: Shape<'_>, scratch: &mut Vec<f32>) {
+fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape<'_>, scratch: &mut Vec<f32>) {
     let Shape {
         head_dim, group, ..
     } = shape;
     let rows = item.tile.rows();
     let first_col = item.tile.cols().start;
     // For each query: largest score, sum of exponentials, sum of values. Then for one page: the
-    // scores, the sum of values, and its keys and values.
+    // scores, and the sum of values.
     let n_queries = rows.len() * group;
-    let of_page = match item.head {
-        Head::F32(_) => 0,
-        Head::F16(_) | Head::Q8(_) => 2 * PAGE_TOKENS * head_dim,
-    };
     scratch.clear();
-    scratch.resize(
-        n_queries * (2 + head_dim) + PAGE_TOKENS + head_dim + of_page,
-        0.0,
-    );
+    scratch.resize(n_queries * (2 + head_dim) + PAGE_TOKENS + head_dim, 0.0);
     let (largest, rest) = scratch.split_at_mut(n_queries);
     let (totals, rest) = rest.split_at_mut(n_queries);
     let (sums, rest) = rest.split_at_mut(n_queries * head_dim);
-    let (scores, rest) = rest.split_at_mut(PAGE_TOKENS);
-    let (page_sum, room) = rest.split_at_mut(head_dim);
-    start(shape, first_col / head_dim, largest, totals);
-    let positions = item.first_position + rows.len();
-    for page_idx in 0..positions.div_ceil(PAGE_TOKENS) {
-        let in_page = (positions - page_idx * PAGE_TOKENS).min(PAGE_TOKENS);
-        let page = item.page(kernels, page_idx, (head_dim, in_page), room);
+    let (scores, page_sum) = rest.split_at_mut(PAGE_TOKENS);
+    start(shape.sinks(first_col / head_dim), largest, totals);
+    for (page_idx, page) in pages.iter().enumerate() {
         for (i, row) in rows.clone().enumerate() {
             let position = item.first_position + i;
             let seen = (position + 1)
@@ -282,51 +271,14 @@ fn attend(kernels: &Kernels, item: &mut Item<'_>, shape: Shape<'_>, scratch: &mu
 }
 
 /// What is known of the queries before the first page: nothing, or their heads' sinks.
-fn start(shape: Shape<'_>, first_head: usize, largest: &mut [f32], totals: &mut [f32]) {
-    let Some(sinks) = shape.sinks else {
+fn start(sinks: Option<&[f32]>, largest: &mut [f32], totals: &mut [f32]) {
+    let Some(sinks) = sinks else {
         return largest.fill(f32::NEG_INFINITY);
     };
-    let sinks = &sinks[first_head..][..shape.group];
-    for largest in largest.chunks_exact_mut(shape.group) {
+    for largest in largest.chunks_exact_mut(sinks.len()) {
         largest.copy_from_slice(sinks);
     }
     totals.fill(1.0);
-}
-
-impl Item<'_> {
-    /// The keys and values of a page of which the tile sees something; `room` is for those that
-    /// the state keeps in fewer bits, and the shape is of a head and of the positions that are
-    /// needed.
-    fn page<'a>(
-        &'a self,
-        kernels: &Kernels,
-        page_idx: usize,
-        (head_dim, positions): (usize, usize),
-        room: &'a mut [f32],
-    ) -> FloatHead<'a> {
-        let page_idx = self.skipped + page_idx;
-        let (keys, values) = room.split_at_mut(room.len() / 2);
-        match self.head {
-            Head::F32(pages) => return pages[page_idx],
-            Head::F16(pages) => pages[page_idx].to_floats(head_dim, keys, values),
-            Head::Q8(pages) => {
-                let mut halves = [(); 2].map(|()| vec![0u16; PAGE_TOKENS * head_dim]);
-                let [key_halves, value_halves] = &mut halves;
-                kernels.unfold(
-                    &pages[page_idx],
-                    (head_dim, positions),
-                    key_halves,
-                    value_halves,
-                );
-                let head = KvHead {
-                    keys: key_halves,
-                    values: value_halves,
-                };
-                head.to_floats(head_dim, keys, values);
-            }
-        }
-        FloatHead { keys, values }
-    }
 }
 
 /// Adds a page to what is known of a query. `scores` has a place for each token that it sees.

@@ -9,9 +9,6 @@
 //! So the result of a query does not depend on the queries that are computed beside it, nor on
 //! where a batch began.
 
-use half::f16;
-use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
-
 use super::tiles::Tile;
 
 /// Positions of a page.
@@ -39,23 +36,6 @@ pub(crate) struct KvHead<'a> {
     pub(crate) values: &'a [u16],
 }
 
-impl KvHead<'_> {
-    /// The page in float32, position after position.
-    pub(crate) fn to_floats(self, head_dim: usize, keys: &mut [f32], values: &mut [f32]) {
-        let halves: &[f16] = self.values.reinterpret_cast();
-        halves.convert_to_f32_slice(values);
-        let halves: &[f16] = self.keys.reinterpret_cast();
-        let mut lanes = [0.0f32; KEY_LANES];
-        for (place, halves) in halves.chunks_exact(KEY_LANES).enumerate() {
-            halves.convert_to_f32_slice(&mut lanes);
-            let (first, element) = (place / head_dim * KEY_LANES, place % head_dim);
-            for (lane, value) in lanes.iter().enumerate() {
-                keys[(first + lane) * head_dim + element] = *value;
-            }
-        }
-    }
-}
-
 /// What a tile of queries attends to. The tile's columns are the query heads that share the key
 /// head; its rows are consecutive positions of one sequence.
 pub(crate) struct Attention<'a> {
@@ -72,6 +52,10 @@ pub(crate) struct Attention<'a> {
     pub(crate) window: usize,
     /// What scores are multiplied with.
     pub(crate) scale: f32,
+    /// Then they become c · tanh(score / c).
+    pub(crate) softcap: Option<f32>,
+    /// One more score for each of the tile's heads, without a value.
+    pub(crate) sinks: Option<&'a [f32]>,
 }
 
 /// [`Attention`] with compared shapes.
@@ -99,6 +83,11 @@ impl<'a> AttendTask<'a> {
             assert_eq!(page.values.len(), page_numbers(head_dim));
         }
         assert!(tile.cols.len().is_multiple_of(head_dim), "whole heads");
+        let sinks = attention.sinks.map(<[f32]>::len);
+        assert!(
+            sinks.is_none_or(|sinks| sinks == tile.cols.len() / head_dim),
+            "one for each head"
+        );
         assert!(attention.queries.len() >= tile.rows.end * tile.width);
         let start = tile.rows.start * tile.width + tile.cols.start;
         Self {
@@ -115,6 +104,15 @@ impl<'a> AttendTask<'a> {
     /// Where the query of a row and head begins, and its output.
     pub(super) fn place(&self, row: usize, head: usize) -> usize {
         row * self.stride + head * self.attention.head_dim
+    }
+
+    /// What is known of a head's scores before the first page: the greatest, and the sum of the
+    /// exponentials against it.
+    pub(super) fn start(&self, head: usize) -> (f32, f32) {
+        match self.attention.sinks {
+            Some(sinks) => (sinks[head], 1.0),
+            None => (f32::NEG_INFINITY, 0.0),
+        }
     }
 
     /// How many positions of a page a row sees.

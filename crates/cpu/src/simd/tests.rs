@@ -223,13 +223,12 @@ fn attention_is_right_and_does_not_depend_on_its_neighbours() {
     ];
     for (head_dim, heads, rows, first) in cases {
         for window in [usize::MAX, 300, 40, 1] {
-            let mut case = AttentionCase::new(head_dim, heads, rows, first);
-            case.window = window;
-            check_attention(
-                &case,
-                rows,
-                &format!("{head_dim} {heads} {rows} {first} {window}"),
-            );
+            let plain = || AttentionCase::new(head_dim, heads, rows, first);
+            for (mut case, form) in [(plain(), "plain"), (plain().bounded(), "bounded")] {
+                case.window = window;
+                let what = format!("{head_dim} {heads} {rows} {first} {window} {form}");
+                check_attention(&case, rows, &what);
+            }
         }
     }
 }

@@ -18,6 +18,10 @@ pub(in crate::simd) struct AttentionCase {
     first_position: usize,
     /// How many positions a query sees.
     pub(in crate::simd) window: usize,
+    /// What the scores come near.
+    softcap: Option<f32>,
+    /// A score of each head that has no value.
+    sinks: Option<Vec<f32>>,
     queries: Vec<f32>,
     /// Position after position, already rounded to half precision.
     pub(in crate::simd) keys: Vec<f32>,
@@ -45,6 +49,8 @@ impl AttentionCase {
             rows,
             first_position,
             window: usize::MAX,
+            softcap: None,
+            sinks: None,
             queries: numbers(rows * heads * head_dim, 21)
                 .iter()
                 .map(|v| v * 8.0)
@@ -52,6 +58,13 @@ impl AttentionCase {
             keys: half(22),
             values: half(23),
         }
+    }
+
+    /// The same with bounded scores and a sink for each head.
+    pub(in crate::simd) fn bounded(mut self) -> Self {
+        self.softcap = Some(2.0);
+        self.sinks = Some(numbers(self.heads, 24));
+        self
     }
 
     /// Whether some kernels give the truth.
@@ -97,6 +110,8 @@ impl AttentionCase {
                 first_position: self.first_position + tile.rows().start,
                 window: self.window,
                 scale: self.scale(),
+                softcap: self.softcap,
+                sinks: self.sinks.as_deref(),
             };
             kernels.attend(&attention, &mut tile);
         }
@@ -122,12 +137,20 @@ impl AttentionCase {
                         .iter()
                         .zip(key)
                         .map(|(q, k)| f64::from(*q) * f64::from(*k));
-                    terms.sum::<f64>() * f64::from(self.scale())
+                    let score = terms.sum::<f64>() * f64::from(self.scale());
+                    match self.softcap.map(f64::from) {
+                        Some(cap) => cap * (score / cap).tanh(),
+                        None => score,
+                    }
                 })
                 .collect();
-            let greatest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sinks = self.sinks.as_ref();
+            let sink = sinks.map(|sinks| f64::from(sinks[i % self.heads]));
+            let all = scores.iter().copied().chain(sink);
+            let greatest = all.fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = scores.iter().map(|s| (s - greatest).exp()).collect();
-            let total: f64 = weights.iter().sum();
+            let sunk = sink.map_or(0.0, |sink| (sink - greatest).exp());
+            let total = sunk + weights.iter().sum::<f64>();
             for d in 0..self.head_dim {
                 let first = hidden * self.head_dim + d;
                 let values = self.values.iter().skip(first).step_by(self.head_dim);

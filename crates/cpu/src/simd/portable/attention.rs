@@ -19,16 +19,15 @@ pub(super) unsafe fn attend(task: &AttendTask) {
                     std::slice::from_raw_parts_mut(task.out.add(place), head_dim),
                 )
             };
-            attend_one(task, row, query, out);
+            attend_one(task, (row, head), query, out);
         }
     }
 }
 
-fn attend_one(task: &AttendTask, row: usize, query: &[f32], out: &mut [f32]) {
+fn attend_one(task: &AttendTask, (row, head): (usize, usize), query: &[f32], out: &mut [f32]) {
     let head_dim = query.len();
     let mut scores = [0.0f32; KV_PAGE];
-    let mut maximum = f32::NEG_INFINITY;
-    let mut total = 0.0f32;
+    let (mut maximum, mut total) = task.start(head);
     out.fill(0.0);
     for (page_idx, page) in task.attention.pages.iter().enumerate() {
         let seen = task.seen(row, page_idx);
@@ -47,6 +46,9 @@ fn attend_one(task: &AttendTask, row: usize, query: &[f32], out: &mut [f32]) {
                 *score += q * f16::from_bits(page.keys[key_place(head_dim, pos, d)]).to_f32();
             }
             *score *= task.attention.scale;
+            if let Some(cap) = task.attention.softcap {
+                *score = cap * (*score / cap).tanh();
+            }
             maximum = maximum.max(*score);
         }
         let kept = (before - maximum).exp();

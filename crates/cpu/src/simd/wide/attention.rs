@@ -68,8 +68,9 @@ pub(in crate::simd) unsafe fn attend<L: Lanes, const R: usize>(
         queries.places[r] = task.place(row, head);
     }
     let mut scores = Scores([[0.0; KV_PAGE]; R]);
-    let mut maxima = [f32::NEG_INFINITY; R];
-    let mut totals = [0.0f32; R];
+    let start: [(f32, f32); R] = std::array::from_fn(|r| task.start((first + r) % task.heads));
+    let mut maxima = start.map(|(maximum, _)| maximum);
+    let mut totals = start.map(|(_, total)| total);
     for (page_idx, page) in task.attention.pages.iter().enumerate() {
         let seen_most = task.seen(queries.rows[R - 1], page_idx);
         if seen_most == 0 {
@@ -79,6 +80,11 @@ pub(in crate::simd) unsafe fn attend<L: Lanes, const R: usize>(
         // SAFETY: the places are those of the task's queries, and no row sees more than a page.
         unsafe {
             score::<L, R>(&queries, page, seen_most, &mut scores);
+            if let Some(cap) = task.attention.softcap {
+                for scores in &mut scores.0 {
+                    bound::<L>(cap, &mut scores[..seen_most.next_multiple_of(L::COUNT)]);
+                }
+            }
             for r in 0..R {
                 let seen = task.seen(queries.rows[r], page_idx);
                 let hidden = task.hidden(queries.rows[r], page_idx);
@@ -143,6 +149,21 @@ unsafe fn score<L: Lanes, const R: usize>(
                     L::store(place, L::mul(sums[k][r], scale));
                 }
             }
+        }
+    }
+}
+
+/// Whole registers of scores become cap · tanh(score / cap), where tanh(x) = 1 − 2 / (e^2x + 1).
+#[inline(always)]
+unsafe fn bound<L: Lanes>(cap: f32, scores: &mut [f32]) {
+    // SAFETY: the caller has the instructions, and whole registers of scores.
+    unsafe {
+        let (one, two) = (L::splat(1.0), L::splat(2.0));
+        for scores in scores.chunks_exact_mut(L::COUNT) {
+            let twice = L::mul(L::load(scores.as_ptr()), L::splat(2.0 / cap));
+            let below = L::add(exp::<L>(twice), one);
+            let tanh = L::sub(one, L::div(two, below));
+            L::store(scores.as_mut_ptr(), L::mul(L::splat(cap), tanh));
         }
     }
 }
