@@ -24,6 +24,7 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
     let keys = Keys { index };
     let mut h = HParams::decoder(&keys)?;
     h.features.rope_scaling = keys.rope_scaling(h.context_length)?;
+    keys.refuse_other_count("expert_shared_count", 0)?;
     h.features.experts = match keys.find("expert_count")? {
         None | Some(0) => None,
         // Each is as wide as a dense feed-forward would be.

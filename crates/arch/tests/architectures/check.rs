@@ -106,3 +106,16 @@ fn experts_where_dense_tensors_are_looked_for_are_named() {
         ],
     );
 }
+
+#[test]
+fn a_tensor_of_several_matrices_is_named_once() {
+    problems(
+        &tiny("phi3")
+            .with_tensor("blk.0.attn_qkv.weight", &[48, 32], "Q8_0")
+            .without_tensor("blk.0.ffn_up.weight"),
+        &[
+            "the tensor blk.0.attn_qkv.weight has the shape 48 × 32, expected 64 × 32",
+            "the tensor blk.0.ffn_up.weight is missing",
+        ],
+    );
+}

@@ -225,3 +225,17 @@ fn a_footprint_is_arithmetic() {
     let sum = found.weights_bytes + found.state_bytes + found.scratch_bytes;
     assert_eq!(found.total_bytes(), sum);
 }
+
+#[test]
+fn matrices_in_one_tensor_are_counted_once() {
+    let index = tiny("phi3").index();
+    let graph = build(&index).expect("the index is whole");
+    let options = FootprintOptions {
+        state_tokens: 1,
+        kv: KvType::F16,
+        rows_max: 1,
+    };
+    let found = footprint(&graph, &index, options);
+    let all = index.tensors.last().expect("some").range.end;
+    assert_eq!(found.weights_bytes, all);
+}

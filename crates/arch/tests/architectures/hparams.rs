@@ -134,6 +134,7 @@ fn unusual_keys_are_refused_by_name() {
         ("deepseek", "expert_group_count", number(4)),
         ("qwen3moe", "expert_gating_func", number(2)),
         ("qwen3moe", "expert_shared_count", number(1)),
+        ("llama", "expert_shared_count", number(1)),
         ("gpt-oss", "rope.scaling.type", text("longrope")),
         ("phi3", "rope.scaling.type", text("longrope")),
         ("phi3", "rope.scaling.attn_factor", Value::Float(1.25)),
