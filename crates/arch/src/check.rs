@@ -107,6 +107,9 @@ fn shape(dims: &[usize]) -> String {
 /// runs and writes nonsense.
 const NEEDED_ENDS: [&str; 3] = [".bias", ".scale", "norm.weight"];
 
+/// How the names of tensors begin that turn queries and keys in another way.
+const ROPE_FACTORS: &str = "rope_factors";
+
 /// How the names of tensors begin that belong to no layer and change rows.
 const BEFORE_AND_BEHIND: [&str; 2] = ["token_embd", "output"];
 
@@ -140,9 +143,11 @@ pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
             .iter()
             .any(|start| name.starts_with(start)),
     };
-    let unused = extra.into_iter().filter(|tensor| {
-        belongs(&tensor.name) && NEEDED_ENDS.iter().any(|end| tensor.name.ends_with(end))
-    });
+    let changes = |name: &str| {
+        let ends = NEEDED_ENDS.iter().any(|end| name.ends_with(end));
+        name.starts_with(ROPE_FACTORS) || (ends && belongs(name))
+    };
+    let unused = extra.into_iter().filter(|tensor| changes(&tensor.name));
     problems.extend(unused.map(|tensor| Problem::Unused {
         name: tensor.name.clone(),
     }));

@@ -54,7 +54,8 @@ fn what_changes_a_product_and_is_not_computed_is_named() {
         .with_tensor("blk.0.attn_q.scale", &[1], "F32")
         .with_tensor("output.bias", &[50], "F32")
         .with_tensor("blk.0.attn_q_norm.weight", &[8], "F32")
-        .with_tensor("token_embd_norm.weight", &[32], "F32");
+        .with_tensor("token_embd_norm.weight", &[32], "F32")
+        .with_tensor("rope_factors_long.weight", &[4], "F32");
     problems(
         &biased,
         &[
@@ -67,6 +68,8 @@ fn what_changes_a_product_and_is_not_computed_is_named() {
             "the file has the tensor blk.0.attn_q_norm.weight, which changes the results and is not \
              supported by this version",
             "the file has the tensor token_embd_norm.weight, which changes the results and is not \
+             supported by this version",
+            "the file has the tensor rope_factors_long.weight, which changes the results and is not \
              supported by this version",
         ],
     );
