@@ -149,7 +149,7 @@ pub enum LoadCode {
 pub enum LoadFailure {
     /// The file was refused.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(Box<FileError>),
     /// It has no vocabulary.
     #[error("{}: the file has no tokenizer, so it cannot be chatted with", name(.path))]
     NoTokenizer {
@@ -217,6 +217,13 @@ pub enum LoadFailure {
     /// The engine has ended.
     #[error("the engine has ended")]
     Closed,
+}
+
+impl From<FileError> for LoadFailure {
+    /// Boxed, because it is by far the largest: every answer to a load has room for it.
+    fn from(error: FileError) -> Self {
+        Self::File(Box::new(error))
+    }
 }
 
 impl LoadFailure {

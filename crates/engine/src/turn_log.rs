@@ -74,10 +74,7 @@ impl Event {
     pub fn text(&self) -> &str {
         match self {
             Self::Token { text, .. } | Self::Tail { text } => text,
-            Self::State(_)
-            | Self::Repeats(_)
-            | Self::Finished { .. }
-            | Self::Failed { .. } => "",
+            Self::State(_) | Self::Repeats(_) | Self::Finished { .. } | Self::Failed { .. } => "",
         }
     }
 }

@@ -125,7 +125,7 @@ pub fn caveats(model: &LoadedModel) -> Vec<String> {
 pub fn load_failure(path: &Path, source: LoadFailure) -> Failure {
     match source {
         LoadFailure::Stopped => Failure::Stopped,
-        LoadFailure::File(error) => Failure::File(error),
+        LoadFailure::File(error) => Failure::File(*error),
         source => Failure::Load {
             path: path.to_owned(),
             source: Box::new(source),
