@@ -33,7 +33,7 @@ fn of_apr(model: &Gguf, writer: Writer) -> [Vec<f32>; 2] {
     of_bytes("m.apr", &Apr::of(model, writer).encode())
 }
 
-fn models() -> [TinyModel; 3] {
+fn models() -> [TinyModel; 4] {
     let shape = |model: TinyModel| model.width(256, 512).heads(4, 2);
     [
         shape(
@@ -43,6 +43,8 @@ fn models() -> [TinyModel; 3] {
         )
         .rope_freqs(),
         shape(TinyModel::llama().quant("F16")).tied(),
+        // One of the writers puts it under the code of F32.
+        shape(TinyModel::qwen2().quant("BF16")).tied(),
         shape(TinyModel::qwen2().quant("Q5_0").quant_of("attn_v", "Q8_0")),
     ]
 }

@@ -46,6 +46,7 @@ fn code_and_size_tell_together_what_a_tensor_is() {
         (0, 32, 512, Ok("F32")),
         (1, 32, 256, Ok("F16")),
         (30, 32, 256, Ok("BF16")),
+        (0, 32, 256, Ok("BF16")),
         (12, 256, 576, Ok("Q4_K")),
         (14, 256, 840, Ok("Q6_K")),
         (128, 32, 72, Ok("Q4_0")),
@@ -98,6 +99,16 @@ fn every_type_under_its_own_number_keeps_its_bytes() {
             assert_eq!(file.bytes(found), tensor.bytes, "{name} {}", tensor.name);
         }
         assert_eq!(file.index().unpacked_bytes, 0, "{name}");
+    }
+    // Under the code of F32, of which nothing is known but that it is wrong.
+    for name in ["Q2_K", "Q3_K"] {
+        let model = TinyModel::qwen2().quant(name).width(256, 512).layers(1);
+        let message = parse(&Apr::of(&model.gguf(), Writer::Preserve));
+        let message = message.unwrap_err().to_string();
+        assert!(
+            message.contains("fits no storage type with the code 0"),
+            "{message}"
+        );
     }
 }
 

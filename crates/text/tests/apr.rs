@@ -7,7 +7,7 @@
 
 use candor_modelfile::ModelFile;
 use candor_testkit::golden::{apr_expected, write_apr};
-use candor_text::{Ends, Prompt, Tokenizer};
+use candor_text::{Ends, Prompt, Show, Tokenizer};
 
 fn open(name: &str) -> ModelFile {
     let folder = tempfile::tempdir().unwrap();
@@ -56,4 +56,33 @@ fn a_vocabulary_whose_split_rule_is_not_named_is_refused_in_words() {
         error.to_string().contains("not named in this file"),
         "{error}"
     );
+}
+
+#[test]
+fn a_vocabulary_that_encodes_no_text_still_shows_tokens_and_ends_replies() {
+    let file = open("a13-llama-f32-convert-none");
+    let spec = file.index().tokenizer.as_ref().unwrap();
+    let reason = Tokenizer::from_spec(spec).unwrap_err();
+    let whole = open("a01-llama-f32-import-none");
+    let whole = Tokenizer::from_spec(whole.index().tokenizer.as_ref().unwrap()).unwrap();
+    let check = |spec, n_tokens: usize, end_ids: &[u32]| {
+        let tokenizer = Tokenizer::ids_only(spec, reason.clone());
+        assert_eq!(
+            (tokenizer.vocab_len(), tokenizer.end_ids()),
+            (n_tokens, end_ids)
+        );
+        for text in ["", "Hello", "<|im_end|>"] {
+            let refused = tokenizer.encode(&Prompt::markup(text), Ends::Model);
+            assert_eq!(refused, Err(reason.clone()), "{text:?}");
+        }
+        assert_eq!(tokenizer.refusal(), Some(&reason));
+        for id in (0..n_tokens as u32).filter(|id| !whole.is_control(*id)) {
+            let shown = tokenizer.piece(id, Show::Text);
+            assert_eq!(shown, whole.piece(id, Show::Text), "{id}");
+        }
+        assert_eq!(tokenizer.piece(u32::MAX, Show::Text), b"");
+    };
+    check(Some(spec), whole.vocab_len(), whole.end_ids());
+    // Without a vocabulary there is nothing to show.
+    check(None, 0, &[]);
 }

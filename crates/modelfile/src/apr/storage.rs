@@ -2,6 +2,7 @@
 //! code for different types.
 
 use candor_quant::QuantType;
+use candor_quant::types::bf16;
 
 use crate::error::AprError;
 use crate::unpack::{APR_Q4_BYTES, APR_Q4_ELEMS, How};
@@ -63,6 +64,11 @@ pub(super) fn of(entry: &Entry, cols: usize) -> Result<Storage, AprError> {
         if row_bytes.and_then(|bytes| bytes.checked_mul(rows as u64)) == Some(size) {
             return Ok(Storage::Rows(quant));
         }
+    }
+    // One converter knows no BF16 and writes it under the code of F32.
+    if entry.code == 0 && size == 2 * elems as u64 {
+        let bf16 = candor_quant::by_id(bf16::TYPE.id).expect("a type of the table");
+        return Ok(Storage::Rows(bf16));
     }
     let how = match entry.code {
         // 8 and 9 are the older codes of the types 128 and 129.

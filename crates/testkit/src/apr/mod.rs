@@ -202,7 +202,11 @@ fn stored(tensor: &Tensor, writer: Writer) -> AprTensor {
         Writer::Stamped if tensor.name == "token_embd.weight" => Storage::F32,
         Writer::Stamped => Storage::PaddedQ4K,
         _ => {
-            let code = u8::try_from(tensor.type_id).expect("a type that these files have");
+            let code = match tensor.type_id {
+                // Types that this writer does not know: BF16, Q2_K, Q3_K.
+                10 | 11 | 30 if writer == Writer::Preserve => 0,
+                id => u8::try_from(id).expect("a type that these files have"),
+            };
             let (name, bytes) = (tensor.name.clone(), tensor.bytes.clone());
             return AprTensor {
                 name,
