@@ -12,8 +12,9 @@ use std::path::Path;
 
 use candor_modelfile::{Index, ModelFile, apr};
 use candor_testkit::apr::{Apr, Storage, Writer, seal};
+use candor_testkit::gguf::{Gguf, Tensor};
 use candor_testkit::mutate::mutate;
-use candor_testkit::{Random, TinyModel};
+use candor_testkit::{Random, TinyModel, Unfit};
 
 mod support;
 use support::{Budget, peak_kb};
@@ -25,6 +26,19 @@ const GROWTH_KB_MAX: u64 = 8_192;
 
 /// One in so many files that were parsed is opened too, and all its tensors are laid out.
 const OPENED_EVERY: usize = 8;
+
+/// A model with two experts in each layer, which the writers of Hugging Face's form write apart.
+fn experts() -> Gguf {
+    let mut file = Unfit::Experts.gguf();
+    let routers = (0..2).map(|layer| Tensor {
+        name: format!("blk.{layer}.ffn_gate_inp.weight"),
+        dims: vec![2, 64],
+        type_id: 0,
+        bytes: vec![0; 512],
+    });
+    file.tensors.extend(routers);
+    file
+}
 
 fn files() -> Vec<(Vec<u8>, usize)> {
     let llama = TinyModel::llama()
@@ -38,6 +52,7 @@ fn files() -> Vec<(Vec<u8>, usize)> {
         .heads(3, 1)
         .gguf();
     let files = [
+        Apr::of(&experts(), Writer::Streaming).entry("num_experts_per_tok", "1"),
         Apr::of(&llama, Writer::RawImport),
         Apr::of(&llama, Writer::Streaming),
         Apr::of(&llama, Writer::RewriteHf(Storage::PaddedQ4K)),
