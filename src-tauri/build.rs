@@ -18,6 +18,7 @@ const COMMANDS: &[&str] = &[
     "forget_model",
     "keep_unsent",
     "load_model",
+    "model_details",
     "open_conversation",
     "open_link",
     "pick_model",

@@ -5,7 +5,7 @@
 //! a Stop must never wait behind other work.
 
 use candor_app::wire::{
-    Conversation, ConversationSummary, ModelEntry, Sent, Settings, Snapshot, TurnBatch, Unsent,
+    Conversation, ConversationSummary, ModelDetails, ModelEntry, Sent, Settings, Snapshot, TurnBatch, Unsent,
     WireError,
 };
 use tauri::ipc::Channel;
@@ -114,6 +114,11 @@ pub(crate) fn add_model(opened: State<'_, Opened>, path: &str) -> Answer<ModelEn
 #[tauri::command(async)]
 pub(crate) fn load_model(opened: State<'_, Opened>, id: &str) -> Answer<()> {
     Ok(opened.app()?.load_model(id)?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn model_details(opened: State<'_, Opened>, id: &str) -> Answer<ModelDetails> {
+    Ok(opened.app()?.model_details(id)?)
 }
 
 #[tauri::command]

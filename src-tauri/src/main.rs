@@ -90,6 +90,7 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::forget_model,
             commands::keep_unsent,
             commands::load_model,
+            commands::model_details,
             commands::open_conversation,
             commands::open_link,
             commands::pick_model,

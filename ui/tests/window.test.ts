@@ -318,3 +318,22 @@ it("a chat of 2,000 messages draws its end only", async () => {
   await settle(0);
   expect(document.querySelectorAll('[data-testid="message"]')).toHaveLength(140);
 });
+
+it("the details of a model say what stands against it, before it is opened", async () => {
+  await open("ready");
+  const describe = async (id: string): Promise<string> => {
+    find("model-button").click();
+    await settle(0);
+    document.querySelector<HTMLElement>(`[data-id="${id}"] [data-testid="model-info"]`)?.click();
+    await settle(0);
+    expect(has("model-menu")).toBe(false);
+    const text = find("model-details").textContent ?? "";
+    find("model-details").querySelector<HTMLElement>('[aria-label="Close"]')?.click();
+    await settle(0);
+    expect(has("model-details")).toBe(false);
+    return text;
+  };
+  expect(await describe("smol")).toContain("Nothing stands against using this file.");
+  expect(await describe("qwen")).toMatch(/Good to know\.\s+The file brings no chat template/);
+  expect(await describe("gone")).toMatch(/Cannot be used\.\s+llama-3\.gguf: there is no such file/);
+});

@@ -18,6 +18,7 @@ mod block_on;
 pub mod compose;
 mod config;
 mod conversations;
+mod details;
 mod error;
 mod facts;
 mod forward;

@@ -146,10 +146,16 @@ impl Wish {
     pub(crate) fn of(settings: &Settings) -> Self {
         Self {
             context: settings.context,
-            kv: match settings.kv {
-                KvChoice::F16 => KvType::F16,
-                KvChoice::Q8 => KvType::Q8_0,
-            },
+            kv: settings.kv.into(),
+        }
+    }
+}
+
+impl From<KvChoice> for KvType {
+    fn from(choice: KvChoice) -> Self {
+        match choice {
+            KvChoice::F16 => Self::F16,
+            KvChoice::Q8 => Self::Q8_0,
         }
     }
 }

@@ -150,6 +150,47 @@ pub struct OpenModel {
     pub template_fallback: Option<String>,
 }
 
+/// A model file described, open or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelDetails {
+    /// File name as shown.
+    pub name: String,
+    /// What it is and what it would take; empty if it cannot be read.
+    pub facts: Vec<Detail>,
+    /// What stands against it, what matters most first; empty if all is well.
+    pub findings: Vec<ModelFinding>,
+}
+
+/// One thing about a model file that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelFinding {
+    /// How much it matters.
+    pub weight: FindingWeight,
+    /// A sentence.
+    pub message: String,
+    /// What can be done, where there is something.
+    pub advice: Option<String>,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingWeight {
+    /// The file cannot be used.
+    Against,
+    /// It cannot be chatted with.
+    NoText,
+    /// Something may not be as expected.
+    Doubt,
+    /// Good to know.
+    Note,
+}
+
 /// A model file that is known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "bindings", derive(TS))]

@@ -40,12 +40,17 @@ pub(crate) fn sentence(message: &str) -> String {
         .into_iter()
         .flat_map(char::to_uppercase)
         .collect();
+    format!("{first}{}", closed(chars.as_str()))
+}
+
+/// The same with a sign at its end.
+pub(crate) fn closed(message: &str) -> String {
     let dot = if message.ends_with(['.', '!', '?']) {
         ""
     } else {
         "."
     };
-    format!("{first}{}{dot}", chars.as_str())
+    format!("{message}{dot}")
 }
 
 /// A count with commas between the thousands: "8,192".

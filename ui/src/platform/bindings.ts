@@ -149,6 +149,45 @@ quantization: string,
 templateFallback: string | null, };
 
 /**
+ * A model file described, open or not.
+ */
+export type ModelDetails = {
+/**
+ * File name as shown.
+ */
+name: string,
+/**
+ * What it is and what it would take; empty if it cannot be read.
+ */
+facts: Array<Detail>,
+/**
+ * What stands against it, what matters most first; empty if all is well.
+ */
+findings: Array<ModelFinding>, };
+
+/**
+ * One thing about a model file that a person should know.
+ */
+export type ModelFinding = {
+/**
+ * How much it matters.
+ */
+weight: FindingWeight,
+/**
+ * A sentence.
+ */
+message: string,
+/**
+ * What can be done, where there is something.
+ */
+advice: string | null, };
+
+/**
+ * How much a finding matters.
+ */
+export type FindingWeight = "against" | "no-text" | "doubt" | "note";
+
+/**
  * A model file that is known.
  */
 export type ModelEntry = {

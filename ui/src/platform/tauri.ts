@@ -25,6 +25,7 @@ export const tauriPlatform: Platform = {
   pickModel: () => invoke("pick_model"),
   addModel: (path) => invoke("add_model", { path }),
   loadModel: (id) => invoke("load_model", { id }),
+  modelDetails: (id) => invoke("model_details", { id }),
   stopLoading: () => invoke("stop_loading"),
   forgetModel: (id) => invoke("forget_model", { id }),
   saveSettings: (settings) => invoke("save_settings", { settings }),

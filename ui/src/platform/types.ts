@@ -5,6 +5,7 @@
 import type {
   Conversation,
   ConversationSummary,
+  ModelDetails,
   ModelEntry,
   RunningTurn,
   Sent,
@@ -51,6 +52,8 @@ export interface Platform {
   addModel(path: string): Promise<ModelEntry>;
   /** Answers at once; how it goes is told by `status`. */
   loadModel(id: string): Promise<void>;
+  /** Reads the file's description; loads nothing. */
+  modelDetails(id: string): Promise<ModelDetails>;
   stopLoading(): Promise<void>;
   forgetModel(id: string): Promise<void>;
   saveSettings(settings: Settings): Promise<Settings>;

@@ -3,7 +3,7 @@
  * at most once a frame. The only place with effects that reach outside the window.
  */
 import { type Platform, type TurnBatch, type Unsubscribe, asWireError } from "../platform/types";
-import type { RunningTurn, Sent, Settings, WireError } from "../platform/types";
+import type { ModelDetails, RunningTurn, Sent, Settings, WireError } from "../platform/types";
 import type { Action } from "../state/actions";
 import { type AppState, type Key, type Pending, initialState } from "../state/model";
 import { reduce } from "../state/reduce";
@@ -303,6 +303,11 @@ export class Session {
 
   async forgetModel(id: string): Promise<WireError | null> {
     return this.#tell(() => this.#platform.forgetModel(id));
+  }
+
+  /** What a model's file says of itself, and what stands against it. */
+  modelDetails(id: string): Promise<ModelDetails> {
+    return this.#platform.modelDetails(id);
   }
 
   async stopLoading(): Promise<WireError | null> {

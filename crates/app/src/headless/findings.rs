@@ -11,6 +11,7 @@ use candor_text::{ChatFormat, Fallback, Tokenizer};
 
 use super::failure::Failure;
 use super::inspection::{InspectOptions, Memory, TemplateSource, inspect};
+use super::rows::rows;
 use crate::words;
 
 /// How much a finding matters.
@@ -65,15 +66,24 @@ impl Finding {
 /// Everything that there is to say about a file, what matters most first; empty if all is well.
 /// A file that cannot be read at all is a finding too. Loads nothing.
 pub fn findings(path: &Path, options: &InspectOptions) -> Vec<Finding> {
+    describe(path, options).1
+}
+
+/// The rows of [`rows`], none for a file that cannot be read, and its [`findings`].
+pub fn describe(
+    path: &Path,
+    options: &InspectOptions,
+) -> (Vec<(&'static str, String)>, Vec<Finding>) {
     let inspection = match inspect(path, options) {
         Ok(inspection) => inspection,
-        Err(failure) => return vec![of_failure(&failure)],
+        Err(failure) => return (Vec::new(), vec![of_failure(&failure)]),
     };
+    let facts = rows(&inspection);
     let notes = inspection.notes.iter();
     let notes = notes.map(|note| Finding::new(Weight::Note, "file", note));
     let mut all: Vec<Finding> = inspection.problems.into_iter().chain(notes).collect();
     all.sort_by_key(|finding| finding.weight);
-    all
+    (facts, all)
 }
 
 fn of_failure(failure: &Failure) -> Finding {

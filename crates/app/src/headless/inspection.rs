@@ -24,6 +24,8 @@ pub struct InspectOptions {
     pub assumed: Assumed,
     /// Tokens of context that the memory is counted for; none for the default.
     pub context: Option<usize>,
+    /// What the default is at most; none for [`CONTEXT_TOKENS_DEFAULT`].
+    pub context_default_max: Option<usize>,
     /// How keys and values are kept; none for float16.
     pub kv: Option<KvType>,
     /// Bytes of memory that the machine can still give; none if it does not say.
@@ -123,9 +125,9 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Fail
     let graph = findings::of_weights(index, &mut problems);
     let memory = graph.as_ref().map(|graph| {
         let trained = graph.hparams.context_length;
-        let context = options
-            .context
-            .unwrap_or(trained.min(CONTEXT_TOKENS_DEFAULT));
+        let default_max = options.context_default_max;
+        let default = trained.min(default_max.unwrap_or(CONTEXT_TOKENS_DEFAULT));
+        let context = options.context.unwrap_or(default);
         let kv = options.kv.unwrap_or(KvType::F16);
         problems.extend(unsupported(graph, index, (context, kv)));
         let memory = memory(graph, index, (context, kv));

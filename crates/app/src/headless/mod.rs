@@ -10,6 +10,7 @@ mod device;
 mod failure;
 mod findings;
 mod inspection;
+mod rows;
 mod setup;
 mod vocabulary;
 
@@ -30,8 +31,9 @@ pub use candor_text::{
 };
 pub use device::{BackendWish, Choice, choose};
 pub use failure::{Failure, Kind};
-pub use findings::{Finding, Weight, findings};
+pub use findings::{Finding, Weight, describe, findings};
 pub use inspection::{InspectOptions, Inspection, Memory, TemplateSource, inspect};
+pub use rows::rows;
 pub use setup::{Setup, caveats, load_failure};
 pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};
 

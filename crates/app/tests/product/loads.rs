@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use candor_app::wire::{
-    BannerAction, BannerKind, DeviceChoice, MessageState, Settings, Starter, Tone,
+    BannerAction, BannerKind, Code, DeviceChoice, FindingWeight, KvChoice, MessageState,
+    ModelDetails, Settings, Starter, Tone,
 };
 use candor_app::{ProbeCommand, compose};
 use candor_testkit::scripted::{Fault, LoadFault};
@@ -392,4 +393,47 @@ fn any_name_that_a_disk_can_hold_loads_and_is_found_again() {
     }
     app.forget_model(&models[0].id).unwrap();
     assert_eq!(app.models().unwrap().len(), names.len() - 1);
+}
+
+#[test]
+fn details_describe_a_file_before_it_is_opened() {
+    let desk = Desk::new();
+    let app = desk.open();
+    let describe = |name: &str| {
+        let entry = app.add_model(&desk.dir.path().join(name)).unwrap();
+        app.model_details(&entry.id).unwrap()
+    };
+    let row = |details: &ModelDetails, name: &str| {
+        let row = details.facts.iter().find(|row| row.name == name);
+        row.map(|row| row.value.clone())
+    };
+    let tiny = describe("tiny.gguf");
+    assert_eq!((tiny.name.as_str(), tiny.findings.len()), ("tiny.gguf", 0));
+    assert_eq!(row(&tiny, "Architecture").as_deref(), Some("llama"));
+    assert_eq!(row(&tiny, "Use").as_deref(), Some("runs on the CPU"));
+    let context = row(&tiny, "Memory").unwrap();
+    app.save_settings(Settings {
+        context: Some(256),
+        kv: KvChoice::Q8,
+        ..app.settings()
+    })
+    .unwrap();
+    let short = row(&describe("tiny.gguf"), "Memory").unwrap();
+    assert!(
+        short.ends_with("with 256 tokens") && short != context,
+        "{short}"
+    );
+
+    fs::write(desk.dir.path().join("page.gguf"), "<!DOCTYPE html><html>").unwrap();
+    let page = describe("page.gguf");
+    assert_eq!((page.facts.len(), page.findings.len()), (0, 1), "{page:?}");
+    let finding = &page.findings[0];
+    assert_eq!(finding.weight, FindingWeight::Against);
+    assert!(finding.message.starts_with("page.gguf: "), "{finding:?}");
+    assert!(finding.message.ends_with('.') && finding.advice.is_some());
+
+    fs::remove_file(&desk.model).unwrap();
+    let gone = describe("tiny.gguf");
+    assert_eq!(gone.findings[0].weight, FindingWeight::Against, "{gone:?}");
+    assert_eq!(app.model_details("").unwrap_err().code, Code::NotFound);
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use candor_app::headless::{InspectOptions, Inspection, Weight, count, inspect, size};
+use candor_app::headless::{InspectOptions, Inspection, inspect, rows};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Common, Stated};
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
         context: common.context(),
         kv: common.kv(),
         free_memory: environment::free_memory(),
+        ..InspectOptions::default()
     };
     let inspection = inspect(&args.model, &options)?;
     match output.form() {
@@ -83,60 +84,7 @@ fn as_json(found: &Inspection) -> Value {
 }
 
 fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
-    let or_none =
-        |text: &Option<String>| text.clone().unwrap_or_else(|| String::from("not stated"));
-    let number = |found: Option<u64>| found.map_or_else(|| or_none(&None), count);
-    let types = found
-        .quantization
-        .iter()
-        .map(|(name, tensors)| format!("{name} × {tensors}"));
-    let mut rows = vec![
-        ("File", found.path.to_string_lossy().into_owned()),
-        ("Format", found.format.to_owned()),
-        ("Architecture", found.architecture.clone()),
-        ("Name", or_none(&found.name)),
-        ("Parameters", count(found.parameters)),
-        ("File size", bytes(found.file_bytes)),
-        (
-            "Tensors",
-            format!(
-                "{} ({})",
-                found.tensors,
-                types.collect::<Vec<_>>().join(", ")
-            ),
-        ),
-        ("Trained context", number(found.context_length)),
-        (
-            "Vocabulary",
-            number(found.vocabulary.map(|count| count as u64)),
-        ),
-        ("Tokenizer", or_none(&found.tokenizer)),
-        ("Pre-tokenizer", or_none(&found.pre_tokenizer)),
-        ("Chat template", found.chat_template.to_string()),
-    ];
-    if let Some(memory) = found.memory {
-        let context = count(memory.context_tokens);
-        let each = bytes(memory.kv_bytes_per_token);
-        rows.push(("Weights", bytes(memory.weights_bytes)));
-        if memory.unpacked_bytes > 0 {
-            rows.push(("Laid out anew", bytes(memory.unpacked_bytes)));
-        }
-        rows.push((
-            "Keys and values",
-            format!("{each} for each token, as {}", memory.kv.name()),
-        ));
-        rows.push((
-            "Memory",
-            format!("{} with {context} tokens", bytes(memory.total_bytes)),
-        ));
-    }
-    let runs = match found.problems.iter().map(|problem| problem.weight).min() {
-        Some(Weight::Against) => "cannot be run",
-        Some(Weight::NoText) => "runs on the CPU, with token ids only",
-        _ => "runs on the CPU",
-    };
-    rows.push(("Use", runs.to_owned()));
-    for (name, value) in rows {
+    for (name, value) in rows(found) {
         output.line(&format!("{name:16} {value}"))?;
     }
     for note in &found.notes {
@@ -149,33 +97,4 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// A size as people read it, and to the byte where that says less.
-fn bytes(found: u64) -> String {
-    let (rounded, exact) = (size(found), format!("{} bytes", count(found)));
-    if rounded == exact {
-        exact
-    } else {
-        format!("{rounded} ({exact})")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_said_in_units_and_to_the_byte() {
-        let cases = [
-            (0, "0 bytes"),
-            (512, "512 bytes"),
-            (23_040, "23 kB (23,040 bytes)"),
-            (98_316_192, "98 MB (98,316,192 bytes)"),
-            (4_683_074_240, "4.7 GB (4,683,074,240 bytes)"),
-        ];
-        for (found, want) in cases {
-            assert_eq!(bytes(found), want);
-        }
-    }
 }

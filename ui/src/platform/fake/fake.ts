@@ -3,6 +3,7 @@ import type {
   Conversation,
   ConversationSummary,
   Message,
+  ModelDetails,
   ModelEntry,
   RunningTurn,
   Sent,
@@ -15,7 +16,7 @@ import type {
   WireError,
 } from "../bindings";
 import type { Platform, PlatformEvents, TurnReader, Unsubscribe } from "../types";
-import { type Scenario, loadingStatus, openStatus, recordFor } from "./scenarios";
+import { type Scenario, detailsOf, loadingStatus, openStatus, recordFor } from "./scenarios";
 
 type Handler = (payload: never) => void;
 
@@ -187,6 +188,12 @@ export class FakePlatform implements Platform {
       model: null,
       banner: { ...openStatus.banner, kind: "no-model", state: "No model open.", reason: "" },
     });
+  }
+
+  async modelDetails(id: string): Promise<ModelDetails> {
+    const entry = this.#snapshot.models.find((model) => model.id === id);
+    if (!entry) throw { code: "not-found", message: "That model is not there any more." } satisfies WireError;
+    return detailsOf(entry);
   }
 
   async forgetModel(id: string): Promise<void> {

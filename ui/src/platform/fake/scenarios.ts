@@ -1,5 +1,14 @@
 /** The situations that the scripted platform can show; `#name` in the address chooses one. */
-import type { Banner, Conversation, Message, ReplyRecord, Snapshot, Status } from "../bindings";
+import type {
+  Banner,
+  Conversation,
+  Message,
+  ModelDetails,
+  ModelEntry,
+  ReplyRecord,
+  Snapshot,
+  Status,
+} from "../bindings";
 import { defaultSampling, defaultSettings } from "../../state/model";
 import { code, heavy, prose, questions, short, titles } from "./words";
 
@@ -223,6 +232,25 @@ function snapshotOf(status: Status, list: Conversation[]): Snapshot {
 
 function entry(id: string, name: string, folder: string, sizeBytes: number | null) {
   return { id, name, folder, sizeBytes, missing: sizeBytes === null, lastUsedMs: now };
+}
+
+/** A file that is gone is described by that alone. */
+export function detailsOf(model: ModelEntry): ModelDetails {
+  const path = `${model.folder}/${model.name}`;
+  if (model.missing) {
+    const message = `${model.name}: there is no such file.`;
+    return { name: model.name, facts: [], findings: [{ weight: "against", message, advice: null }] };
+  }
+  const message = "The file brings no chat template; ChatML is used.";
+  return {
+    name: model.name,
+    facts: [
+      { name: "File", value: path },
+      { name: "Architecture", value: "llama" },
+      { name: "Use", value: "runs on the CPU" },
+    ],
+    findings: model.id === "smol" ? [] : [{ weight: "note", message, advice: null }],
+  };
 }
 
 const calm: Script = { replies: [code, prose, short], readingMs: 400, stepMs: 30, wordsPerPiece: 1, failAfter: null };

@@ -1,0 +1,59 @@
+//! A model file described to a person who has not opened it: what it is, what it would take, and
+//! one sentence for everything that stands against it.
+
+use crate::app::App;
+use crate::error::Error;
+use crate::headless::{Finding, InspectOptions, Weight, describe};
+use crate::library;
+use crate::wire::{Detail, FindingWeight, ModelDetails, ModelFinding};
+use crate::words;
+
+impl App {
+    /// Describes a file of the library. Loads nothing; memory is counted for the context that is
+    /// set. A file that cannot be read is described by what is wrong with it.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`](crate::wire::Code::NotFound) if the id is not one of the library's.
+    pub fn model_details(&self, id: &str) -> Result<ModelDetails, Error> {
+        let path = library::path_of(id)?;
+        let settings = self.settings();
+        let options = InspectOptions {
+            // The app goes no further than a model was trained.
+            context_default_max: settings.context.map(|tokens| tokens as usize),
+            kv: Some(settings.kv.into()),
+            free_memory: (self.inner.config.free_memory)(),
+            ..InspectOptions::default()
+        };
+        let (facts, findings) = describe(&path, &options);
+        let name = library::shown_name(&path);
+        let findings = findings.into_iter().map(|found| finding(&name, found));
+        Ok(ModelDetails {
+            facts: facts.into_iter().map(detail).collect(),
+            findings: findings.collect(),
+            name,
+        })
+    }
+}
+
+fn detail((name, value): (&'static str, String)) -> Detail {
+    let name = name.to_owned();
+    Detail { name, value }
+}
+
+/// A sentence that begins with the file's name begins as the name does.
+fn finding(file: &str, found: Finding) -> ModelFinding {
+    let message = match found.message.strip_prefix(file) {
+        Some(rest) => format!("{file}{}", words::closed(rest)),
+        None => words::sentence(&found.message),
+    };
+    ModelFinding {
+        weight: match found.weight {
+            Weight::Against => FindingWeight::Against,
+            Weight::NoText => FindingWeight::NoText,
+            Weight::Doubt => FindingWeight::Doubt,
+            Weight::Note => FindingWeight::Note,
+        },
+        message,
+        advice: found.advice.map(words::sentence),
+    }
+}
