@@ -105,6 +105,16 @@ impl SamplingArgs {
     }
 }
 
+impl Args {
+    /// Ids need no vocabulary.
+    fn text_side(&self) -> TextSide {
+        match &self.ids {
+            Some(_) => TextSide::IdsOnly,
+            None => TextSide::Needed,
+        }
+    }
+}
+
 pub(crate) fn run(
     args: &Args,
     common: &Common,
@@ -115,10 +125,7 @@ pub(crate) fn run(
     let question = Question::of(args)?;
     let choice = choose(common)?;
     let clock = environment::clock();
-    let text = match &args.ids {
-        Some(_) => TextSide::IdsOnly,
-        None => TextSide::Needed,
-    };
+    let text = args.text_side();
     let assumed = args.stated.assumed();
     let vocabulary = Vocabulary::open_as(&args.model, &assumed, text)?;
     let Asked {
