@@ -31,7 +31,9 @@ impl Ranges {
 static LETTERS: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(r"\p{L}"));
 static MARKS: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(r"\p{M}"));
 static PUNCTUATION: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(r"\p{P}"));
-static CASED: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(r"[\p{Lu}\p{Ll}\p{Lt}]"));
+static SYMBOLS: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(r"\p{S}"));
+static UPPER: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(r"[\p{Lu}\p{Lt}]"));
+static LOWER: LazyLock<Ranges> = LazyLock::new(|| Ranges::of(r"\p{Ll}"));
 
 /// `\p{L}`. (`char::is_alphabetic` is a wider class.)
 pub(super) fn is_letter(c: char) -> bool {
@@ -52,13 +54,32 @@ pub(super) fn is_punctuation(c: char) -> bool {
     PUNCTUATION.contain(c)
 }
 
+/// `\p{S}`. (`char` knows the ASCII ones, mixed with punctuation.)
+pub(super) fn is_unicode_symbol(c: char) -> bool {
+    SYMBOLS.contain(c)
+}
+
+/// Capitals and title letters: `[\p{Lu}\p{Lt}]`. (`char::is_uppercase` is another class.)
+pub(super) fn is_upper_only(c: char) -> bool {
+    if c.is_ascii() {
+        c.is_ascii_uppercase()
+    } else {
+        UPPER.contain(c)
+    }
+}
+
+/// Small letters: `\p{Ll}`. (`char::is_lowercase` is a wider class.)
+pub(super) fn is_lower_only(c: char) -> bool {
+    if c.is_ascii() {
+        c.is_ascii_lowercase()
+    } else {
+        LOWER.contain(c)
+    }
+}
+
 /// Letters of scripts with upper and lower case.
 pub(super) fn is_cased(c: char) -> bool {
-    if c.is_ascii() {
-        c.is_ascii_alphabetic()
-    } else {
-        CASED.contain(c)
-    }
+    is_upper_only(c) || is_lower_only(c)
 }
 
 #[cfg(test)]
@@ -67,22 +88,36 @@ mod tests {
 
     #[test]
     fn classes_hold_what_unicode_says() {
-        for (c, letter, mark, punctuation, cased) in [
-            ('a', true, false, false, true),
-            ('é', true, false, false, true),
-            ('日', true, false, false, false),
-            ('\u{301}', false, true, false, false),
-            ('ि', false, true, false, false),
-            ('Ⅳ', false, false, false, false),
-            ('$', false, false, false, false),
-            ('!', false, false, true, false),
-            ('。', false, false, true, false),
-            (' ', false, false, false, false),
-            ('\u{10ffff}', false, false, false, false),
+        let classes: [(char, fn(char) -> bool); 6] = [
+            ('L', is_letter),
+            ('M', is_mark),
+            ('P', is_punctuation),
+            ('S', is_unicode_symbol),
+            ('u', is_upper_only),
+            ('l', is_lower_only),
+        ];
+        for (c, expected) in [
+            ('a', "Ll"),
+            ('A', "Lu"),
+            ('é', "Ll"),
+            ('É', "Lu"),
+            ('ǅ', "Lu"),
+            ('ª', "L"),
+            ('日', "L"),
+            ('\u{301}', "M"),
+            ('ि', "M"),
+            ('Ⅳ', ""),
+            ('ⓐ', "S"),
+            ('$', "S"),
+            ('!', "P"),
+            ('。', "P"),
+            (' ', ""),
+            ('\u{10ffff}', ""),
         ] {
-            assert_eq!(is_letter(c), letter, "{c:?}");
-            assert_eq!(is_mark(c), mark, "{c:?}");
-            assert_eq!(is_punctuation(c), punctuation, "{c:?}");
+            let of = classes.iter().filter(|(_, class)| class(c));
+            let found: String = of.map(|(name, _)| *name).collect();
+            assert_eq!(found, expected, "{c:?}");
+            let cased = expected.contains(['u', 'l']);
             assert_eq!(is_cased(c), cased, "{c:?}");
         }
     }
