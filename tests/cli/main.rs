@@ -6,6 +6,7 @@ mod describing;
 mod files;
 mod formats;
 mod stop;
+mod templates;
 #[allow(dead_code, reason = "each test program uses a part of it")]
 #[path = "../support/mod.rs"]
 mod support;
