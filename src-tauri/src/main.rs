@@ -17,6 +17,7 @@ mod links;
 mod panic_log;
 mod picker;
 mod root;
+mod signals;
 mod surroundings;
 mod window;
 
@@ -119,6 +120,9 @@ fn set_up(app: &AppHandle, paths: AppPaths, model: Option<&Path>) -> tauri::Resu
         None => opened.open_last_model(),
     }
     app.manage(opened);
+    if let Err(error) = signals::listen(app.clone()) {
+        eprintln!("Signals cannot be listened for: {error}");
+    }
     window::open(app).map(drop)
 }
 

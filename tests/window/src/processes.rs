@@ -29,11 +29,19 @@ pub fn is_alive(pid: u32) -> bool {
 /// # Errors
 /// If there is no such process.
 pub fn kill_hard(pid: u32) -> Result<()> {
+    signal(pid, "KILL")
+}
+
+/// Sends a process a signal of this name.
+///
+/// # Errors
+/// If there is no such process.
+pub(crate) fn signal(pid: u32, name: &str) -> Result<()> {
     let status = Command::new("kill")
-        .args(["-9", &pid.to_string()])
+        .args(["-s", name, &pid.to_string()])
         .status()?;
     if !status.success() {
-        bail!("process {pid} could not be killed");
+        bail!("process {pid} did not get the signal {name}");
     }
     Ok(())
 }

@@ -187,6 +187,19 @@ impl Window {
             .args(["-c", CLOSE, TITLE])
             .status()?;
         ensure!(status.success(), "no window has the title {TITLE}");
+        self.wait_for_its_end()
+    }
+
+    /// Asks the program to end, as a log-out does, and waits until it has gone.
+    ///
+    /// # Errors
+    /// If it stays.
+    pub fn end(self, signal: &str) -> Result<()> {
+        processes::signal(self.process()?, signal)?;
+        self.wait_for_its_end()
+    }
+
+    fn wait_for_its_end(&self) -> Result<()> {
         eventually("the program ends", HANG_LIMIT, || {
             Ok(processes::running(&self.program, &self.data)
                 .is_empty()

@@ -1,4 +1,4 @@
-//! A power cut at any moment.
+//! A power cut at any moment, and the gentler ways to be ended by the system.
 
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,38 @@ fn killed_at_any_moment_it_keeps_the_question_and_the_text() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn asked_to_end_by_the_system_it_ends_as_when_it_is_closed() -> Result<()> {
+    let test = "a log-out in the middle of a reply";
+    let _turn = one_at_a_time();
+    let Some(needs) = Requirements::find(test) else {
+        return Ok(());
+    };
+    let Some(model) = needs.model(Model::SmolLm2, test) else {
+        return Ok(());
+    };
+    let path = model.to_string_lossy();
+    for signal in [None, Some("TERM"), Some("HUP"), Some("INT")] {
+        let home = Home::new()?;
+        home.write_settings(r#"{"sampling": {"temperature": 0}}"#)?;
+        let window = Window::open(&needs, &home, &[&path])?;
+        window.wait_for_model("smollm2")?;
+        window.ask(&question(0))?;
+        let seen = window.watch_it_grow(40)?.text;
+        match signal {
+            None => window.close()?,
+            Some(signal) => window.end(signal)?,
+        }
+        let kept = look_again(&needs, &home, 0)?;
+        ensure!(kept.state == "stopped", "{signal:?}: {kept:?}");
+        ensure!(
+            kept.text.starts_with(seen.trim_end()),
+            "{signal:?}: {seen:?} not in {kept:?}"
+        );
+    }
+    Ok(())
+}
+
 /// Opens the program again, and returns the reply that was being written.
 fn look_again(needs: &Requirements, home: &Home, round: usize) -> Result<Reply> {
     let window = Window::open(needs, home, &[])?;
@@ -94,7 +126,7 @@ fn look_again(needs: &Requirements, home: &Home, round: usize) -> Result<Reply> 
         .context("a question")?;
     ensure!(asked.trim() == question(round), "{asked}");
     let kept = window.stands_still()?;
-    let ended = ["interrupted", "finished", "length"];
+    let ended = ["interrupted", "stopped", "finished", "length"];
     ensure!(
         ended.contains(&kept.state.as_str()),
         "round {round}: {kept:?}"
