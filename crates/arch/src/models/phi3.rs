@@ -23,7 +23,9 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
     keys.refuse_experts()?;
     let mut h = HParams::decoder(&keys)?;
     h.features.rope_scaling = rope_scaling(&keys, h.context_length)?;
-    // Every layer has the window. One that is no shorter than the context hides nothing.
+    // Every layer has the window, as in the models' published code; llama.cpp leaves it out, so
+    // that it is held against the suite of the backends only. One that is no shorter than the
+    // context hides nothing.
     let tokens = match keys.find("attention.sliding_window")? {
         None | Some(0) => h.context_length,
         Some(_) => keys.count("attention.sliding_window", limits::CONTEXT_MAX)?,
