@@ -13,6 +13,11 @@
 //! * five bits: nibbles, then 64 bytes whose bit j belongs to dword j (elements 4j..)
 //! * six bits: nibbles, then 2 x 64 bytes; bits 2*(j%4).. of the (j/4)th belong to dword j
 //! * bytes: 8 x 64 bytes, dword j is elements 4j..
+//! * two bits: 2 x 64 bytes; bits 2*(j%4).. of the (j/4)th belong to dword j
+//! * three bits: two bits, then 64 bytes whose bit j belongs to dword j
+//!
+//! Types whose values are no even steps have codes that choose among up to sixteen levels; the
+//! kernels look these up, and a level takes the place of its code in what follows.
 //!
 //! Float types: for each element, 16 numbers beside each other as they are in the file.
 
@@ -29,9 +34,14 @@ pub(crate) const GROUP_ROWS: usize = 16;
 /// Elements that share an activation scale.
 pub(crate) const BLOCK: usize = 32;
 
+/// Levels that a code can choose among: as many as one instruction looks up.
+pub(super) const LEVELS_MAX: usize = 16;
+
 /// How codes are stored; see the head of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codes {
+    TwoBits,
+    ThreeBits,
     Nibbles,
     FiveBits,
     SixBits,
@@ -48,9 +58,17 @@ pub(crate) enum Scales {
     /// 16 half floats d, 16 dmin; each block 16 bytes s; then each block 16 bytes o.
     /// value = (d * s) * code - dmin * o
     SixBit,
-    /// 16 half floats d and 32 unused bytes; each half block 16 signed bytes s.
-    /// value = (d * s) * (code - offset)
-    Halves,
+    /// Each block: 16 bfloats d. value = d * (code - offset)
+    BrainStep,
+    /// Each half block: 16 half floats d. value = d * (code - offset)
+    HalfSteps,
+    /// 16 floats d; each block 16 signed bytes s. value = (d * s) * (code - offset)
+    Multiples,
+    /// 16 floats d; each half block 16 signed bytes s. value = (d * s) * (code - offset)
+    HalfMultiples,
+    /// 16 half floats d, 16 dmin; each half block 16 bytes, s in their low and o in their high
+    /// nibbles. value = (d * s) * code - dmin * o
+    FourBit,
 }
 
 /// The interleaved form of a storage type.
@@ -74,15 +92,26 @@ impl Format {
 /// Bytes of the scales in front of a unit.
 pub(super) const fn header_bytes(scales: Scales, unit_blocks: usize) -> usize {
     match scales {
-        Scales::Step => 32 * unit_blocks,
-        Scales::StepBase => 64 * unit_blocks,
-        Scales::SixBit | Scales::Halves => 64 + 2 * 16 * unit_blocks,
+        Scales::Step | Scales::BrainStep => 32 * unit_blocks,
+        Scales::StepBase | Scales::HalfSteps => 64 * unit_blocks,
+        Scales::Multiples => 64 + 16 * unit_blocks,
+        Scales::SixBit | Scales::HalfMultiples | Scales::FourBit => 64 + 2 * 16 * unit_blocks,
     }
+}
+
+/// Whether the halves of a block are scaled apart.
+pub(super) const fn halves_differ(scales: Scales) -> bool {
+    matches!(
+        scales,
+        Scales::HalfSteps | Scales::HalfMultiples | Scales::FourBit
+    )
 }
 
 /// Bytes of the codes of a block.
 pub(super) const fn block_bytes(codes: Codes) -> usize {
     match codes {
+        Codes::TwoBits => 2 * LINE_BYTES,
+        Codes::ThreeBits => 3 * LINE_BYTES,
         Codes::Nibbles => 4 * LINE_BYTES,
         Codes::FiveBits => 5 * LINE_BYTES,
         Codes::SixBits => 6 * LINE_BYTES,
@@ -90,9 +119,11 @@ pub(super) const fn block_bytes(codes: Codes) -> usize {
     }
 }
 
-/// The greatest code.
+/// The greatest code of that width.
 pub(super) const fn code_max(codes: Codes) -> u8 {
     match codes {
+        Codes::TwoBits => 3,
+        Codes::ThreeBits => 7,
         Codes::Nibbles => 15,
         Codes::FiveBits => 31,
         Codes::SixBits => 63,
@@ -116,6 +147,21 @@ macro_rules! each_type {
             $integers!(q4_k, Q4K),
             $integers!(q5_k, Q5K),
             $integers!(q6_k, Q6K),
+            $integers!(q2_k, Q2K),
+            $integers!(q3_k, Q3K),
+            $integers!(iq4_nl, Iq4Nl),
+            $integers!(iq4_xs, Iq4Xs),
+            $integers!(mxfp4, Mxfp4),
+            $integers!(nvfp4, Nvfp4),
+            $integers!(iq2_xxs, Iq2Xxs),
+            $integers!(iq2_xs, Iq2Xs),
+            $integers!(iq2_s, Iq2S),
+            $integers!(iq3_xxs, Iq3Xxs),
+            $integers!(iq3_s, Iq3S),
+            $integers!(iq1_s, Iq1S),
+            $integers!(iq1_m, Iq1M),
+            $integers!(tq1_0, Tq1_0),
+            $integers!(tq2_0, Tq2_0),
         ]
     };
 }
@@ -134,7 +180,7 @@ macro_rules! integer_format {
 }
 
 /// The form of each type that the kernels take.
-pub(crate) static FORMATS: [Format; 11] = each_type!(float_format, integer_format);
+pub(crate) static FORMATS: [Format; 26] = each_type!(float_format, integer_format);
 
 /// The storage types for which there are kernels. Others are multiplied as on the exact path.
 pub fn packed_types() -> impl Iterator<Item = &'static QuantType> {

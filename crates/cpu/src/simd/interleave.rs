@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 use candor_quant::IntegerBlock;
+use candor_quant::types::q2_k::Q2K;
 use candor_quant::types::q4_0::Q4_0;
 use candor_quant::types::q4_1::Q4_1;
 use candor_quant::types::q4_k::Q4K;
@@ -12,11 +13,13 @@ use candor_quant::types::q6_k::Q6K;
 use candor_quant::types::q8_0::Q8_0;
 
 use super::buffer::LINE_BYTES;
-use super::format::{BLOCK, Codes, GROUP_ROWS, Scales, block_bytes, code_max, header_bytes};
+use super::format::{
+    BLOCK, Codes, GROUP_ROWS, LEVELS_MAX, Scales, block_bytes, code_max, header_bytes,
+};
 use super::number::Number;
 
 /// Numbers of four codes in a block.
-const DWORDS: usize = BLOCK / 4;
+pub(super) const DWORDS: usize = BLOCK / 4;
 
 /// Interleaves one row of the file into a lane of a zeroed group.
 pub(super) type PackFn = fn(row: &[u8], group: &mut [u8], lane: usize);
@@ -29,7 +32,9 @@ pub(super) trait Interleave: IntegerBlock {
     const UNIT_BLOCKS: usize;
     /// What was added to make the codes unsigned.
     const OFFSET: u8;
-    /// The greatest code.
+    /// The levels that the codes choose, made unsigned; `None` if they are the codes themselves.
+    const LEVELS: Option<[u8; LEVELS_MAX]> = None;
+    /// The greatest code, or the greatest level that they choose.
     const CODE_MAX: u8 = code_max(Self::CODES);
     /// Bytes of the scales in front of a unit.
     const HEADER_BYTES: usize = header_bytes(Self::SCALES, Self::UNIT_BLOCKS);
@@ -102,30 +107,39 @@ fn write_codes<B: Interleave>(dwords: &[u32; DWORDS], place: &mut [u8], lane: us
         }
         return;
     }
-    for j in 0..4 {
-        write(j, (dwords[j] & NIBBLES) | ((dwords[j + 4] & NIBBLES) << 4));
-    }
-    // The upper bits of some dwords beside each other, `width` bits of each.
-    let upper = |dwords: &[u32], mask: u32, width: usize| {
+    // Some bits of some dwords beside each other.
+    let beside = |dwords: &[u32], from: usize, (mask, width): (u32, usize)| {
         let parts = dwords.iter().enumerate();
         parts.fold(0, |all, (j, dword)| {
-            all | (((dword >> 4) & mask) << (j * width))
+            all | (((dword >> from) & mask) << (j * width))
         })
     };
-    match B::CODES {
-        Codes::FiveBits => write(4, upper(dwords, LOWEST_BITS, 1)),
-        Codes::SixBits => {
-            write(4, upper(&dwords[..4], LOWEST_PAIRS, 2));
-            write(5, upper(&dwords[4..], LOWEST_PAIRS, 2));
+    let (first, second) = dwords.split_at(DWORDS / 2);
+    if let Codes::TwoBits | Codes::ThreeBits = B::CODES {
+        write(0, beside(first, 0, LOWEST_PAIRS));
+        write(1, beside(second, 0, LOWEST_PAIRS));
+    } else {
+        for j in 0..4 {
+            write(j, (first[j] & NIBBLES) | ((second[j] & NIBBLES) << 4));
         }
-        Codes::Nibbles | Codes::Bytes => {}
+    }
+    match B::CODES {
+        Codes::ThreeBits => write(2, beside(dwords, 2, LOWEST_BITS)),
+        Codes::FiveBits => write(4, beside(dwords, 4, LOWEST_BITS)),
+        Codes::SixBits => {
+            write(4, beside(first, 4, LOWEST_PAIRS));
+            write(5, beside(second, 4, LOWEST_PAIRS));
+        }
+        Codes::TwoBits | Codes::Nibbles | Codes::Bytes => {}
     }
 }
 
-/// Four bytes at once: their low nibbles, their lowest bits, their lowest two bits.
+/// The low nibbles of four bytes at once.
 const NIBBLES: u32 = 0x0f0f_0f0f;
-const LOWEST_BITS: u32 = 0x0101_0101;
-const LOWEST_PAIRS: u32 = 0x0303_0303;
+
+/// The lowest bits of four bytes, and how many of each.
+const LOWEST_BITS: (u32, usize) = (0x0101_0101, 1);
+const LOWEST_PAIRS: (u32, usize) = (0x0303_0303, 2);
 
 /// Four bytes of a file.
 #[inline(always)]
@@ -151,7 +165,7 @@ fn five_bits(qs: &[u8; 16], qh: [u8; 4]) -> [u32; DWORDS] {
     let high = u32::from_le_bytes(qh);
     for (j, dword) in dwords.iter_mut().enumerate() {
         // The factor puts copies of the four bits so that each byte begins with another one.
-        let spread = ((high >> (4 * j)) & 15).wrapping_mul(0x0020_4081) & LOWEST_BITS;
+        let spread = ((high >> (4 * j)) & 15).wrapping_mul(0x0020_4081) & LOWEST_BITS.0;
         *dword |= spread << 4;
     }
     dwords
@@ -163,7 +177,8 @@ fn shared_nibbles(qs: &[u8], shift: usize) -> [u32; DWORDS] {
     std::array::from_fn(|j| (dword(qs, j) >> shift) & NIBBLES)
 }
 
-fn put<T: Pod>(header: &mut [u8], at: usize, value: T) {
+/// Writes a number into a header.
+pub(super) fn put<T: Pod>(header: &mut [u8], at: usize, value: T) {
     let bytes = bytemuck::bytes_of(&value);
     header[at..][..bytes.len()].copy_from_slice(bytes);
 }
@@ -259,7 +274,7 @@ interleave!(Q5K, Codes::FiveBits, five_bits_of_k, six_bit);
 fn signed_bytes(block: &Q8_0) -> [u32; DWORDS] {
     let bytes: &[u8] = bytemuck::cast_slice(&block.qs);
     // Adding 128 turns the upper bit round.
-    std::array::from_fn(|j| dword(bytes, j) ^ (LOWEST_BITS << 7))
+    std::array::from_fn(|j| dword(bytes, j) ^ (LOWEST_BITS.0 << 7))
 }
 
 #[inline(always)]
@@ -270,12 +285,12 @@ fn four_bits_of_k(block: &Q4K, s: usize) -> [u32; DWORDS] {
 #[inline(always)]
 fn five_bits_of_k(block: &Q5K, s: usize) -> [u32; DWORDS] {
     let nibbles = shared_nibbles(&block.qs[s / 2 * 32..], s % 2 * 4);
-    std::array::from_fn(|j| nibbles[j] | (((dword(&block.qh, j) >> s) & LOWEST_BITS) << 4))
+    std::array::from_fn(|j| nibbles[j] | (((dword(&block.qh, j) >> s) & LOWEST_BITS.0) << 4))
 }
 
 impl Interleave for Q6K {
     const CODES: Codes = Codes::SixBits;
-    const SCALES: Scales = Scales::Halves;
+    const SCALES: Scales = Scales::HalfMultiples;
     const UNIT_BLOCKS: usize = 8;
     const OFFSET: u8 = 32;
 
@@ -284,13 +299,36 @@ impl Interleave for Q6K {
         let (half, run) = (sub_block_idx / 4, sub_block_idx % 4);
         let nibbles = shared_nibbles(&self.ql[half * 64 + run % 2 * 32..], run / 2 * 4);
         let high = &self.qh[half * 32..];
-        std::array::from_fn(|j| nibbles[j] | (((dword(high, j) >> (2 * run)) & LOWEST_PAIRS) << 4))
+        std::array::from_fn(|j| {
+            nibbles[j] | (((dword(high, j) >> (2 * run)) & LOWEST_PAIRS.0) << 4)
+        })
+    }
+
+    fn scales(&self, header: &mut [u8], _: usize, lane: usize) {
+        put(header, lane * 4, self.d.to_f32());
+        for (h, scale) in self.scales.iter().enumerate() {
+            header[64 + h * GROUP_ROWS + lane] = *scale as u8;
+        }
+    }
+}
+
+impl Interleave for Q2K {
+    const CODES: Codes = Codes::TwoBits;
+    const SCALES: Scales = Scales::FourBit;
+    const UNIT_BLOCKS: usize = 8;
+    const OFFSET: u8 = 0;
+
+    #[inline(always)]
+    fn dwords(&self, sub_block_idx: usize) -> [u32; DWORDS] {
+        let qs = &self.qs[sub_block_idx / 4 * 32..];
+        std::array::from_fn(|j| (dword(qs, j) >> (sub_block_idx % 4 * 2)) & LOWEST_PAIRS.0)
     }
 
     fn scales(&self, header: &mut [u8], _: usize, lane: usize) {
         put(header, lane * 2, self.d);
+        put(header, 32 + lane * 2, self.dmin);
         for (h, scale) in self.scales.iter().enumerate() {
-            header[64 + h * GROUP_ROWS + lane] = *scale as u8;
+            header[64 + h * GROUP_ROWS + lane] = *scale;
         }
     }
 }

@@ -23,6 +23,7 @@ mod exp;
 mod format;
 mod interleave;
 mod kernels;
+mod levels;
 mod number;
 mod packed;
 mod panel;

@@ -66,6 +66,14 @@ impl Lanes for Avx2 {
         fn signed_bytes(at: *const u8) -> __m256 {
             _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(at.cast())))
         }
+        fn low_nibbles(at: *const u8) -> __m256 {{
+            let bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(at.cast()));
+            _mm256_cvtepi32_ps(_mm256_and_si256(bytes, _mm256_set1_epi32(15)))
+        }}
+        fn high_nibbles(at: *const u8) -> __m256 {{
+            let bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(at.cast()));
+            _mm256_cvtepi32_ps(_mm256_srli_epi32::<4>(bytes))
+        }}
         fn store_halves(at: *mut u16, x: __m256) {
             _mm_storeu_si128(at.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
         }
@@ -113,6 +121,10 @@ impl Lanes for Avx2 {
         fn shift_down(x: __m256i, n: usize) -> __m256i {
             _mm256_srl_epi16(x, _mm_cvtsi32_si128(n as i32))
         }
+        fn look_up(table: &[u8; 16], bytes: __m256i) -> __m256i {{
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            _mm256_shuffle_epi8(table, bytes)
+        }}
         fn to_ints(x: __m256) -> __m256i { _mm256_cvtps_epi32(x) }
         fn to_floats(x: __m256i) -> __m256 { _mm256_cvtepi32_ps(x) }
         fn total_ints(x: __m256i) -> i32 {{

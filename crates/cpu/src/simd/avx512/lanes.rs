@@ -36,6 +36,14 @@ impl Lanes for Avx512 {
         fn signed_bytes(at: *const u8) -> __m512 {
             _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(at.cast())))
         }
+        fn low_nibbles(at: *const u8) -> __m512 {{
+            let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(at.cast()));
+            _mm512_cvtepi32_ps(_mm512_and_si512(bytes, _mm512_set1_epi32(15)))
+        }}
+        fn high_nibbles(at: *const u8) -> __m512 {{
+            let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(at.cast()));
+            _mm512_cvtepi32_ps(_mm512_srli_epi32::<4>(bytes))
+        }}
         fn store_halves(at: *mut u16, x: __m512) {
             _mm256_storeu_si256(at.cast(), _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
         }
@@ -73,6 +81,10 @@ impl Lanes for Avx512 {
         fn shift_down(x: __m512i, n: usize) -> __m512i {
             _mm512_srl_epi16(x, _mm_cvtsi32_si128(n as i32))
         }
+        fn look_up(table: &[u8; 16], bytes: __m512i) -> __m512i {{
+            let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+            _mm512_shuffle_epi8(table, bytes)
+        }}
         fn to_ints(x: __m512) -> __m512i { _mm512_cvtps_epi32(x) }
         fn to_floats(x: __m512i) -> __m512 { _mm512_cvtepi32_ps(x) }
         fn total_ints(x: __m512i) -> i32 { _mm512_reduce_add_epi32(x) }

@@ -5,6 +5,10 @@
 //! Q8_0, 670 Q4_K, 650 Q5_0, 600 Q5_K, 510 Q6_K, 230 F16 and BF16; a reply 28 to 33 GB/s with each
 //! type. Attention with heads of 64 and seven queries to a key head: 177 GOP/s for 512 positions at
 //! once, 28 GB/s of keys and values for one position that sees 4,000.
+#![expect(
+    clippy::needless_range_loop,
+    reason = "indices name registers, of which several arrays are walked together"
+)]
 
 mod lanes;
 mod products;

@@ -1,6 +1,6 @@
 //! Products with a weight matrix.
 
-use half::f16;
+use half::{bf16, f16};
 
 use super::super::format::{BLOCK, Codes, GROUP_ROWS, Scales};
 use super::super::interleave::Interleave;
@@ -19,8 +19,11 @@ struct Block {
     codes: [[[u8; 4]; GROUP_ROWS]; DWORDS],
     /// What the sums of the first and of the second 16 elements are multiplied with.
     factors: [[i32; GROUP_ROWS]; 2],
-    /// What the sum of both is multiplied with.
-    step: [f32; GROUP_ROWS],
+    /// What they are multiplied with then; the same for both, but where halves have steps that
+    /// are no multiples of one.
+    steps: [[f32; GROUP_ROWS]; 2],
+    /// How often the base is counted in the first and in the second 16 elements.
+    shifts: [[i32; GROUP_ROWS]; 2],
     /// What the weighted sum of the activations is multiplied with.
     base: [f32; GROUP_ROWS],
 }
@@ -117,11 +120,22 @@ unsafe fn group_rows<B: Interleave>(
                         .add(row * panel.scales_stride + block_idx),
                 )
             };
-            let products = neg_sums.map(|s| s * i32::from(B::OFFSET));
-            let products = multiply(&block, codes, products);
+            let start = neg_sums.map(|s| s * i32::from(B::OFFSET));
+            let products = multiply(&block, codes, start);
             for (lane, sum) in sums.iter_mut().enumerate() {
-                *sum += products[lane] as f32 * (block.step[lane] * scale);
-                *sum += block.base[lane] * weighted;
+                let [first, second] = [0, 1].map(|h| products[h][lane] * block.factors[h][lane]);
+                let [step, other] = [0, 1].map(|h| block.steps[h][lane] * scale);
+                if B::SCALES == Scales::HalfSteps {
+                    *sum += first as f32 * step + second as f32 * other;
+                } else {
+                    *sum += (first + second) as f32 * step;
+                }
+                if B::SCALES == Scales::FourBit {
+                    let [first, second] = [0, 1].map(|h| neg_sums[h] * block.shifts[h][lane]);
+                    *sum -= block.base[lane] * ((first + second) as f32 * scale);
+                } else {
+                    *sum += block.base[lane] * weighted;
+                }
             }
         }
     }
@@ -131,9 +145,9 @@ unsafe fn group_rows<B: Interleave>(
     }
 }
 
-/// The scaled sums of code products of all lanes, exact. `start` is what the offset of the codes
-/// takes from the two halves.
-fn multiply(block: &Block, acts: &[[i8; 4]; DWORDS], start: [i32; 2]) -> [i32; GROUP_ROWS] {
+/// The sums of code products of the halves of all lanes, exact. `start` is what the offset of the
+/// codes takes from them.
+fn multiply(block: &Block, acts: &[[i8; 4]; DWORDS], start: [i32; 2]) -> [[i32; GROUP_ROWS]; 2] {
     let mut halves = start.map(|s| [s; GROUP_ROWS]);
     for (j, (codes, acts)) in block.codes.iter().zip(acts).enumerate() {
         let acts = acts.map(i32::from);
@@ -143,67 +157,87 @@ fn multiply(block: &Block, acts: &[[i8; 4]; DWORDS], start: [i32; 2]) -> [i32; G
             }
         }
     }
-    std::array::from_fn(|lane| {
-        halves[0][lane] * block.factors[0][lane] + halves[1][lane] * block.factors[1][lane]
-    })
+    halves
 }
 
 /// Takes a block of a unit apart; see [`super::super::format`].
 fn unpack<B: Interleave>(unit: &[u8], block_idx: usize) -> Block {
-    let half = |at: usize, lane: usize| {
-        f16::from_le_bytes([unit[at + 2 * lane], unit[at + 2 * lane + 1]]).to_f32()
-    };
     let mut block = Block {
         codes: [[[0; 4]; GROUP_ROWS]; DWORDS],
         factors: [[1; GROUP_ROWS]; 2],
-        step: [0.0; GROUP_ROWS],
+        steps: [[0.0; GROUP_ROWS]; 2],
+        shifts: [[1; GROUP_ROWS]; 2],
         base: [0.0; GROUP_ROWS],
     };
-    let units = B::UNIT_BLOCKS;
     for lane in 0..GROUP_ROWS {
-        match B::SCALES {
-            Scales::Step => block.step[lane] = half(block_idx * 32, lane),
-            Scales::StepBase => {
-                block.step[lane] = half(block_idx * 64, lane);
-                block.base[lane] = half(block_idx * 64 + 32, lane);
-            }
-            Scales::SixBit => {
-                let byte = |at: usize| unit[64 + at * GROUP_ROWS + lane];
-                block.step[lane] = half(0, lane);
-                block.base[lane] = -half(32, lane) * f32::from(byte(units + block_idx));
-                block.factors = block.factors.map(|mut f| {
-                    f[lane] = i32::from(byte(block_idx));
-                    f
-                });
-            }
-            Scales::Halves => {
-                let byte = |at: usize| unit[64 + at * GROUP_ROWS + lane] as i8;
-                block.step[lane] = half(0, lane);
-                for (h, factors) in block.factors.iter_mut().enumerate() {
-                    factors[lane] = i32::from(byte(2 * block_idx + h));
-                }
-            }
-        }
+        unpack_scales::<B>(unit, block_idx, lane, &mut block);
     }
     let codes = &unit[B::HEADER_BYTES + block_idx * B::BLOCK_BYTES..];
     for (j, dword) in block.codes.iter_mut().enumerate() {
         for (lane, bytes) in dword.iter_mut().enumerate() {
             for (b, code) in bytes.iter_mut().enumerate() {
-                *code = unpack_code(B::CODES, codes, j, lane * 4 + b);
+                let found = unpack_code(B::CODES, codes, j, lane * 4 + b);
+                *code = B::LEVELS.map_or(found, |levels| levels[usize::from(found)]);
             }
         }
     }
     block
 }
 
+/// What of a unit's header belongs to a block and a lane.
+fn unpack_scales<B: Interleave>(unit: &[u8], block_idx: usize, lane: usize, block: &mut Block) {
+    let pair = |at: usize| [unit[at + 2 * lane], unit[at + 2 * lane + 1]];
+    let half = |at: usize| f16::from_le_bytes(pair(at)).to_f32();
+    let float = f32::from_le_bytes(std::array::from_fn(|i| unit[4 * lane + i]));
+    let byte = |at: usize| unit[64 + at * GROUP_ROWS + lane];
+    let both = |at: usize| [byte(2 * at), byte(2 * at + 1)];
+    let (mut factors, mut shifts) = ([1; 2], [1; 2]);
+    let (steps, base) = match B::SCALES {
+        Scales::Step => ([half(block_idx * 32); 2], 0.0),
+        Scales::BrainStep => {
+            let step = bf16::from_le_bytes(pair(block_idx * 32)).to_f32();
+            ([step; 2], 0.0)
+        }
+        Scales::StepBase => ([half(block_idx * 64); 2], half(block_idx * 64 + 32)),
+        Scales::HalfSteps => ([half(block_idx * 64), half(block_idx * 64 + 32)], 0.0),
+        Scales::SixBit => {
+            factors = [i32::from(byte(block_idx)); 2];
+            let offset = f32::from(byte(B::UNIT_BLOCKS + block_idx));
+            ([half(0); 2], -half(32) * offset)
+        }
+        Scales::Multiples => {
+            factors = [i32::from(byte(block_idx) as i8); 2];
+            ([float; 2], 0.0)
+        }
+        Scales::HalfMultiples => {
+            factors = both(block_idx).map(|b| i32::from(b as i8));
+            ([float; 2], 0.0)
+        }
+        Scales::FourBit => {
+            factors = both(block_idx).map(|b| i32::from(b & 15));
+            shifts = both(block_idx).map(|b| i32::from(b >> 4));
+            ([half(0); 2], -half(32))
+        }
+    };
+    for h in 0..2 {
+        block.factors[h][lane] = factors[h];
+        block.shifts[h][lane] = shifts[h];
+        block.steps[h][lane] = steps[h];
+    }
+    block.base[lane] = base;
+}
+
 /// The code of dword `j` at a place of a line.
 fn unpack_code(codes: Codes, block: &[u8], j: usize, at: usize) -> u8 {
     let line = |l: usize| block[l * 64 + at];
     let nibble = || line(j % 4) >> (j / 4 * 4) & 15;
+    let pair = || line(j / 4) >> (j % 4 * 2) & 3;
     match codes {
         Codes::Bytes => line(j),
         Codes::Nibbles => nibble(),
         Codes::FiveBits => nibble() | (line(4) >> j & 1) << 4,
         Codes::SixBits => nibble() | (line(4 + j / 4) >> (j % 4 * 2) & 3) << 4,
+        Codes::TwoBits => pair(),
+        Codes::ThreeBits => pair() | (line(2) >> j & 1) << 2,
     }
 }

@@ -34,6 +34,10 @@ pub(in crate::simd) trait Lanes: Copy {
     unsafe fn bytes(at: *const u8) -> Self::Floats;
     /// Signed bytes.
     unsafe fn signed_bytes(at: *const u8) -> Self::Floats;
+    /// The low four bits of bytes.
+    unsafe fn low_nibbles(at: *const u8) -> Self::Floats;
+    /// The high four bits of bytes.
+    unsafe fn high_nibbles(at: *const u8) -> Self::Floats;
     /// Stores the nearest half floats.
     unsafe fn store_halves(at: *mut u16, x: Self::Floats);
 
@@ -76,6 +80,8 @@ pub(in crate::simd) trait Lanes: Copy {
     unsafe fn shift_up(x: Self::Ints, n: usize) -> Self::Ints;
     /// Each 16 bits shifted down by `n`.
     unsafe fn shift_down(x: Self::Ints, n: usize) -> Self::Ints;
+    /// In each byte, the entry of `table` that it says; it is below 16.
+    unsafe fn look_up(table: &[u8; 16], bytes: Self::Ints) -> Self::Ints;
     /// The nearest whole numbers, ties to even.
     unsafe fn to_ints(x: Self::Floats) -> Self::Ints;
     unsafe fn to_floats(x: Self::Ints) -> Self::Floats;

@@ -6,7 +6,7 @@
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 use super::super::buffer::LINE_BYTES;
-use super::super::format::{BLOCK, Codes, GROUP_ROWS, Scales};
+use super::super::format::{BLOCK, Codes, GROUP_ROWS, Scales, halves_differ};
 use super::super::interleave::Interleave;
 use super::super::kernels::LinearTask;
 use super::super::panel::PanelView;
@@ -181,6 +181,23 @@ impl<const R: usize> Acts<R> {
         }
     }
 
+    /// The sum of the activations of row `r` in a part.
+    #[inline(always)]
+    unsafe fn weighted_sum(&self, r: usize, part: Part) -> f32 {
+        // SAFETY: within the row.
+        unsafe {
+            let of_half = |half: usize| {
+                let scale = *self.scales.add(r * self.scales_stride);
+                -scale * *self.neg_sums.add(r * self.sums_stride + half) as f32
+            };
+            match part {
+                Part::Whole => *self.weighted_sums.add(r * self.scales_stride),
+                Part::FirstHalf => of_half(0),
+                Part::SecondHalf => of_half(1),
+            }
+        }
+    }
+
     /// What an offset of the codes takes from the products of a part, in each lane.
     #[inline(always)]
     pub(in crate::simd) unsafe fn start<L: Lanes>(
@@ -232,17 +249,29 @@ unsafe fn block<L: Lanes, B: Interleave, const C: usize, const R: usize>(
             lane,
             block: b,
         };
-        if let Scales::Halves = B::SCALES {
-            let products = L::products::<B, C, R>(codes, acts, Part::FirstHalf);
-            headers.add_scaled::<L, B, R>(Part::FirstHalf, acts, &products, sums);
-            let products = L::products::<B, C, R>(codes, acts, Part::SecondHalf);
-            headers.add_scaled::<L, B, R>(Part::SecondHalf, acts, &products, sums);
+        if halves_differ(B::SCALES) {
+            add_part::<L, B, C, R>(Part::FirstHalf, (codes, &headers), acts, sums);
+            add_part::<L, B, C, R>(Part::SecondHalf, (codes, &headers), acts, sums);
         } else {
-            let products = L::products::<B, C, R>(codes, acts, Part::Whole);
-            headers.add_scaled::<L, B, R>(Part::Whole, acts, &products, sums);
-            if let Scales::StepBase | Scales::SixBit = B::SCALES {
-                headers.add_bases::<L, B, R>(acts, sums);
-            }
+            add_part::<L, B, C, R>(Part::Whole, (codes, &headers), acts, sums);
+        }
+    }
+}
+
+/// Adds the products of a part of a block.
+#[inline(always)]
+unsafe fn add_part<L: Lanes, B: Interleave, const C: usize, const R: usize>(
+    part: Part,
+    (codes, headers): ([*const u8; C], &Headers<C>),
+    acts: &Acts<R>,
+    sums: &mut [[L::Floats; R]; C],
+) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let products = L::products::<B, C, R>(codes, acts, part);
+        headers.add_scaled::<L, B, R>(part, acts, &products, sums);
+        if let Scales::StepBase | Scales::SixBit | Scales::FourBit = B::SCALES {
+            headers.add_bases::<L, B, R>(part, acts, sums);
         }
     }
 }
@@ -266,37 +295,47 @@ impl<const C: usize> Headers<C> {
     #[inline(always)]
     unsafe fn step<L: Lanes, B: Interleave>(&self, c: usize, part: Part) -> L::Floats {
         let (b, lane) = (self.block, self.lane::<L>(c));
+        let half = 2 * b + usize::from(part == Part::SecondHalf);
         // SAFETY: within the header.
         unsafe {
+            let floats = self.units[c].add(4 * lane);
             let halves = self.units[c].add(2 * lane);
             let bytes = self.units[c].add(64 + lane);
             match B::SCALES {
                 Scales::Step => L::halves(halves.add(32 * b)),
+                Scales::BrainStep => L::brains(halves.add(32 * b)),
                 Scales::StepBase => L::halves(halves.add(64 * b)),
+                Scales::HalfSteps => L::halves(halves.add(32 * half)),
                 Scales::SixBit => L::mul(L::halves(halves), L::bytes(bytes.add(16 * b))),
-                Scales::Halves => {
-                    let at = 2 * b + usize::from(part == Part::SecondHalf);
-                    L::mul(L::halves(halves), L::signed_bytes(bytes.add(16 * at)))
+                Scales::Multiples => {
+                    L::mul(L::load(floats.cast()), L::signed_bytes(bytes.add(16 * b)))
                 }
+                Scales::HalfMultiples => {
+                    let multiples = L::signed_bytes(bytes.add(16 * half));
+                    L::mul(L::load(floats.cast()), multiples)
+                }
+                Scales::FourBit => L::mul(L::halves(halves), L::low_nibbles(bytes.add(16 * half))),
             }
         }
     }
 
-    /// What is added to the values of the block.
+    /// What is added to the values of a part of the block.
     #[inline(always)]
-    unsafe fn base<L: Lanes, B: Interleave>(&self, c: usize) -> L::Floats {
+    unsafe fn base<L: Lanes, B: Interleave>(&self, c: usize, part: Part) -> L::Floats {
         let (b, lane) = (self.block, self.lane::<L>(c));
         // SAFETY: within the header.
         unsafe {
             let halves = self.units[c].add(2 * lane);
-            match B::SCALES {
-                Scales::StepBase => L::halves(halves.add(64 * b + 32)),
-                _ => {
-                    let offsets = self.units[c].add(64 + 16 * (B::UNIT_BLOCKS + b) + lane);
-                    let offset = L::mul(L::halves(halves.add(32)), L::bytes(offsets));
-                    L::sub(L::splat(0.0), offset)
+            let bytes = self.units[c].add(64 + lane);
+            let offsets = match B::SCALES {
+                Scales::StepBase => return L::halves(halves.add(64 * b + 32)),
+                Scales::FourBit => {
+                    let half = 2 * b + usize::from(part == Part::SecondHalf);
+                    L::high_nibbles(bytes.add(16 * half))
                 }
-            }
+                _ => L::bytes(bytes.add(16 * (B::UNIT_BLOCKS + b))),
+            };
+            L::sub(L::splat(0.0), L::mul(L::halves(halves.add(32)), offsets))
         }
     }
 
@@ -329,6 +368,7 @@ impl<const C: usize> Headers<C> {
     #[inline(always)]
     unsafe fn add_bases<L: Lanes, B: Interleave, const R: usize>(
         &self,
+        part: Part,
         acts: &Acts<R>,
         sums: &mut [[L::Floats; R]; C],
     ) {
@@ -336,10 +376,10 @@ impl<const C: usize> Headers<C> {
         unsafe {
             let mut bases = [L::splat(0.0); C];
             for c in 0..C {
-                bases[c] = self.base::<L, B>(c);
+                bases[c] = self.base::<L, B>(c, part);
             }
             for r in 0..R {
-                let weighted = L::splat(*acts.weighted_sums.add(r * acts.scales_stride));
+                let weighted = L::splat(acts.weighted_sum(r, part));
                 for c in 0..C {
                     sums[c][r] = L::mul_add(bases[c], weighted, sums[c][r]);
                 }
@@ -348,32 +388,37 @@ impl<const C: usize> Headers<C> {
     }
 }
 
-/// The codes of dword `J` of a block, unsigned; see [`super::super::format`].
+/// The codes of dword `J` of a block, or the levels that they choose, unsigned; see
+/// [`super::super::format`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn unpack<L: Lanes, B: Interleave, const J: usize>(
     block: *const u8,
 ) -> L::Ints {
     // SAFETY: within the block.
     unsafe {
-        match B::CODES {
+        let low = match B::CODES {
             Codes::Bytes => line::<L>(block, J),
-            Codes::Nibbles => nibbles::<L, J>(block),
-            Codes::FiveBits => {
-                let high = bits::<L>(line::<L>(block, 4), J, 4, 1);
-                L::or(nibbles::<L, J>(block), high)
+            Codes::TwoBits | Codes::ThreeBits => {
+                bits::<L>(line::<L>(block, J / 4), J % 4 * 2, 0, 3)
             }
+            Codes::Nibbles | Codes::FiveBits | Codes::SixBits => {
+                bits::<L>(line::<L>(block, J % 4), J / 4 * 4, 0, 15)
+            }
+        };
+        let codes = match B::CODES {
+            Codes::ThreeBits => L::or(low, bits::<L>(line::<L>(block, 2), J, 2, 1)),
+            Codes::FiveBits => L::or(low, bits::<L>(line::<L>(block, 4), J, 4, 1)),
             Codes::SixBits => {
-                let high = bits::<L>(line::<L>(block, 4 + J / 4), J % 4 * 2, 4, 3);
-                L::or(nibbles::<L, J>(block), high)
+                let high = line::<L>(block, 4 + J / 4);
+                L::or(low, bits::<L>(high, J % 4 * 2, 4, 3))
             }
+            Codes::Bytes | Codes::TwoBits | Codes::Nibbles => low,
+        };
+        match B::LEVELS {
+            Some(levels) => L::look_up(&levels, codes),
+            None => codes,
         }
     }
-}
-
-#[inline(always)]
-unsafe fn nibbles<L: Lanes, const J: usize>(block: *const u8) -> L::Ints {
-    // SAFETY: within the block.
-    unsafe { bits::<L>(line::<L>(block, J % 4), J / 4 * 4, 0, 15) }
 }
 
 /// The bits of each byte from bit `from` on, brought to bit `to`; `mask` says how many.
