@@ -35,6 +35,7 @@ const END_OF_FILE: &[&str] = &[
     "<fim-pad>",
     "<fim_pad>",
     "<PAD>",
+    "[PAD]",
     "<|fim_repo|>",
     "<|repo_name|>",
     "<fim-repo>",

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "all of this crate is tests")]
 
 mod chat;
+mod made;
 mod support;
 mod tokenizer;

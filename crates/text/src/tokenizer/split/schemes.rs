@@ -7,7 +7,7 @@ use super::stages::{
 };
 use super::words::{Contractions, Letters, Words, is_letter_or_mark, is_symbol, is_symbol_no_mark};
 use super::{Scheme, WholeWords};
-use crate::tokenizer::classes::{is_cased, is_letter, is_punctuation};
+use crate::tokenizer::classes::{is_deepseek_letter, is_letter, is_punctuation};
 
 const LLAMA3: Words = Words {
     contractions: Contractions::Words,
@@ -106,9 +106,15 @@ pub(super) static SCHEMES: &[Scheme] = &[
         add_bos: true,
     },
     merged(
-        &["dbrx", "smaug-bpe", "chatglm-bpe", "glm4"],
+        &["dbrx", "smaug-bpe", "chatglm-bpe"],
         &[Stage::Words(LLAMA3)],
     ),
+    Scheme {
+        names: &["glm4", "glm5", "minicpm5"],
+        stages: &[Stage::Words(LLAMA3)],
+        whole_words: WholeWords::Taken,
+        add_bos: false,
+    },
     merged(
         &[
             "qwen2",
@@ -142,7 +148,7 @@ pub(super) static SCHEMES: &[Scheme] = &[
         &["deepseek-llm"],
         &[
             Stage::Each(is_newline),
-            Stage::SpacedRuns(char::is_whitespace, is_cased),
+            Stage::SpacedRuns(char::is_whitespace, is_deepseek_letter),
             Stage::SpacedRuns(char::is_whitespace, is_deepseek_symbol),
             Stage::EndSpace,
             Stage::Runs(is_deepseek_ideograph),

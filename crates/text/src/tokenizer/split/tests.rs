@@ -14,87 +14,89 @@ fn words<'t>(name: &str, text: &'t str) -> Vec<&'t str> {
     words
 }
 
+/// Name, text, words.
+const CASES: &[(&str, &str, &[&str])] = &[
+    (
+        "gpt-2",
+        "I'll go  to 123 é!?\n\n x ",
+        &[
+            "I", "'ll", " go", " ", " to", " 123", " é", "!?", "\n\n", " x", " ",
+        ],
+    ),
+    ("gpt-2", "don'T '", &["don", "'", "T", " '"]),
+    ("smollm", "a 12\t", &["a", " ", "1", "2", "\t"]),
+    (
+        "llama-bpe",
+        "I'LL (x) 12345  y",
+        &["I", "'LL", " (", "x", ")", " ", "123", "45", " ", " y"],
+    ),
+    ("llama-bpe", "a.\r\n \n b", &["a", ".\r\n", " \n", " b"]),
+    ("qwen2", "x= 12", &["x", "=", " ", "1", "2"]),
+    ("qwen2", "e\u{301}a", &["e", "\u{301}a"]),
+    ("qwen35", "e\u{301}a \u{301}", &["e\u{301}a", " \u{301}"]),
+    (
+        "deepseek-llm",
+        "ab 12, x\n日本 ",
+        &["ab", " ", "12", ",", " x", "\n", "日本", " "],
+    ),
+    ("default", "a1234=b", &["a", "123", "4", "=", "b"]),
+    (
+        "gpt-4o",
+        "HTMLParser's camelCase ABC 1234 a//\n",
+        &[
+            "HTMLParser's",
+            " camel",
+            "Case",
+            " ABC",
+            " ",
+            "123",
+            "4",
+            " a",
+            "//\n",
+        ],
+    ),
+    (
+        "gpt-4o",
+        "ÄÖü äÖ हिन्दी \u{301}A 日本AB日",
+        &["ÄÖü", " ä", "Ö", " हिन्दी", " \u{301}", "A", " 日本AB日"],
+    ),
+    ("gpt-4o", "日AB", &["日", "AB"]),
+    ("tekken", "It's 12", &["It", "'s", " ", "1", "2"]),
+    (
+        "deepseek-v3",
+        "a.b 12345 (x) ==\n\nかな漢x\u{0}\u{200d}!",
+        &[
+            "a",
+            ".b",
+            " ",
+            "123",
+            "45",
+            " (",
+            "x",
+            ")",
+            " ==\n\n",
+            "かな漢",
+            "x",
+            "\u{0}\u{200d}",
+            "!",
+        ],
+    ),
+    (
+        "deepseek-coder",
+        "ab 12, +x\n日本 ",
+        &["ab", " ", "1", "2", ",", " +", "x", "\n", "日本", " "],
+    ),
+    ("falcon", "`a`1234", &["`", "a", "`", "123", "4"]),
+    ("bloom", "a1, b (c)", &["a1", ",", " b", " (", "c", ")"]),
+    ("viking", "a12. ", &["a", "1", "2", ". "]),
+    ("seed-coder", "a!\nb", &["a", "!", "\n", "b"]),
+    ("ufakzeka", "a's", &["a", "'s"]),
+    ("ufakzeka", "a 'demi", &["a", " '", "demi"]),
+];
+
 #[test]
 fn words_are_cut_as_the_expressions_say() {
-    let cases: &[(&str, &str, &[&str])] = &[
-        (
-            "gpt-2",
-            "I'll go  to 123 é!?\n\n x ",
-            &[
-                "I", "'ll", " go", " ", " to", " 123", " é", "!?", "\n\n", " x", " ",
-            ],
-        ),
-        ("gpt-2", "don'T '", &["don", "'", "T", " '"]),
-        ("smollm", "a 12\t", &["a", " ", "1", "2", "\t"]),
-        (
-            "llama-bpe",
-            "I'LL (x) 12345  y",
-            &["I", "'LL", " (", "x", ")", " ", "123", "45", " ", " y"],
-        ),
-        ("llama-bpe", "a.\r\n \n b", &["a", ".\r\n", " \n", " b"]),
-        ("qwen2", "x= 12", &["x", "=", " ", "1", "2"]),
-        ("qwen2", "e\u{301}a", &["e", "\u{301}a"]),
-        ("qwen35", "e\u{301}a \u{301}", &["e\u{301}a", " \u{301}"]),
-        (
-            "deepseek-llm",
-            "ab 12, x\n日本 ",
-            &["ab", " ", "12", ",", " x", "\n", "日本", " "],
-        ),
-        ("default", "a1234=b", &["a", "123", "4", "=", "b"]),
-        (
-            "gpt-4o",
-            "HTMLParser's camelCase ABC 1234 a//\n",
-            &[
-                "HTMLParser's",
-                " camel",
-                "Case",
-                " ABC",
-                " ",
-                "123",
-                "4",
-                " a",
-                "//\n",
-            ],
-        ),
-        (
-            "gpt-4o",
-            "ÄÖü äÖ हिन्दी \u{301}A 日本AB日",
-            &["ÄÖü", " ä", "Ö", " हिन्दी", " \u{301}", "A", " 日本AB日"],
-        ),
-        ("gpt-4o", "日AB", &["日", "AB"]),
-        ("tekken", "It's 12", &["It", "'s", " ", "1", "2"]),
-        (
-            "deepseek-v3",
-            "a.b 12345 (x) ==\n\nかな漢x\u{0}\u{200d}!",
-            &[
-                "a",
-                ".b",
-                " ",
-                "123",
-                "45",
-                " (",
-                "x",
-                ")",
-                " ==\n\n",
-                "かな漢",
-                "x",
-                "\u{0}\u{200d}",
-                "!",
-            ],
-        ),
-        (
-            "deepseek-coder",
-            "ab 12, +x\n日本 ",
-            &["ab", " ", "1", "2", ",", " +", "x", "\n", "日本", " "],
-        ),
-        ("falcon", "`a`1234", &["`", "a", "`", "123", "4"]),
-        ("bloom", "a1, b (c)", &["a1", ",", " b", " (", "c", ")"]),
-        ("viking", "a12. ", &["a", "1", "2", ". "]),
-        ("seed-coder", "a!\nb", &["a", "!", "\n", "b"]),
-        ("ufakzeka", "a's", &["a", "'s"]),
-        ("ufakzeka", "a 'demi", &["a", " '", "demi"]),
-    ];
-    for (name, text, expected) in cases {
+    for (name, text, expected) in CASES {
         assert_eq!(&words(name, text), expected, "{name}: {text:?}");
     }
 }
@@ -121,4 +123,27 @@ fn words_joined_are_the_text_and_none_is_empty() {
             );
         }
     }
+}
+
+#[test]
+fn every_name_is_one_that_was_held_against_llama_cpp() {
+    let golden = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/golden/tokenizer/made/schemes.json"
+    );
+    let golden: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(golden).unwrap()).unwrap();
+    let schemes = golden["schemes"].as_array().unwrap();
+    let names = schemes
+        .iter()
+        .flat_map(|scheme| scheme["names"].as_array().unwrap());
+    let mut checked: Vec<_> = names.map(|name| name.as_str().unwrap()).collect();
+    let mut known: Vec<_> = SCHEMES
+        .iter()
+        .flat_map(|scheme| scheme.names)
+        .copied()
+        .collect();
+    checked.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(known, checked);
 }
