@@ -1,9 +1,8 @@
 //! The golden data: its models, and its APR files put together from what the repository keeps of
 //! them.
 //!
-//! Nearly all of their bytes also follow from the GGUF files that they were made of. Kept are what
-//! stands in front of the data (`.head`) and the tensors that no rule gives (`.rest`, in the order
-//! of the index). The whole is held against the hash of the real file, so a test that opens it
+//! Their tensors follow from the GGUF files that they were made of; kept is what stands in front of
+//! them (`.head`). The whole is held against the hash of the real file, so a test that opens it
 //! works on the very bytes that the original tool wrote.
 
 use std::fs;
@@ -126,26 +125,19 @@ fn number(value: &Value) -> usize {
 
 /// Head, tensors each in its place, and the checksum if there is one.
 fn whole(name: &str, expected: &Value) -> Vec<u8> {
-    let kept = |end: &str| fs::read(apr_folder().join(format!("{name}.{end}")));
-    let mut bytes = kept("head").expect("the golden data is there");
+    let head = fs::read(apr_folder().join(format!("{name}.head")));
+    let mut bytes = head.expect("the golden data is there");
     let data_at = bytes.len();
     assert_eq!(data_at, number(&expected["header"]["data_offset"]));
-    let rest = kept("rest").unwrap_or_default();
-    let mut rest = &rest[..];
     let source = Source::of(expected);
     for tensor in expected["tensors"].as_array().expect("a list") {
         let (offset, size) = (number(&tensor["offset"]), number(&tensor["size"]));
-        let found = source.derive(tensor, size).unwrap_or_else(|| {
-            let (taken, left) = rest.split_at(size);
-            rest = left;
-            taken.to_vec()
-        });
+        let found = source.derive(tensor, size);
         assert_eq!(found.len(), size, "{name} {}", tensor["name"]);
         let end = data_at + offset + size;
         bytes.resize(bytes.len().max(end), 0);
         bytes[end - size..end].copy_from_slice(&found);
     }
-    assert!(rest.is_empty(), "{name} keeps more than it has to");
     pad(&mut bytes);
     if expected["header"]["footer"] == "right" {
         let checksum = crc32(bytes.iter());
@@ -159,6 +151,9 @@ struct Source {
     file: ModelFile,
     /// Heads of Q and of K, if the rows are in Hugging Face's order.
     halves: Option<[usize; 2]>,
+    /// What `lm_head.weight` is: the output matrix, or the copy of the embeddings that a writer
+    /// made where there is none, or where it did not find it.
+    head: &'static str,
 }
 
 impl Source {
@@ -167,15 +162,24 @@ impl Source {
         let truth = &expected["truth"];
         let is_split =
             truth["architecture"] == "llama" && expected["read_as"]["rope_style"] == "halves";
+        let file = ModelFile::open(&path).expect("the golden model is there");
+        let tensors = expected["tensors"].as_array().expect("a list");
+        let is_beside = tensors
+            .iter()
+            .any(|tensor| tensor["name"] == "output.weight");
+        let head = match file.index().tensor("output.weight") {
+            Some(_) if !is_beside => "output.weight",
+            _ => "token_embd.weight",
+        };
         Self {
-            file: ModelFile::open(&path).expect("the golden model is there"),
+            file,
+            head,
             halves: is_split.then(|| ["num_heads", "num_kv_heads"].map(|key| number(&truth[key]))),
         }
     }
 
-    /// The bytes of a tensor, if a rule gives them: they are the source's, or those of its values
-    /// in a form that only one way leads to. Q4_K written anew depends on the writer's search.
-    fn derive(&self, wanted: &Value, size: usize) -> Option<Vec<u8>> {
+    /// The bytes of a tensor: the source's, or those of its values in another form.
+    fn derive(&self, wanted: &Value, size: usize) -> Vec<u8> {
         let name = wanted["gguf_name"]
             .as_str()
             .unwrap_or(text(&wanted["name"]));
@@ -191,26 +195,24 @@ impl Source {
             ("F16", _) => anew(Storage::F16),
             (_, "APR Q8") => anew(Storage::Q8),
             (_, "APR Q4") => anew(Storage::Q4),
-            _ => return None,
+            ("Q4_K", _) => anew(Storage::PaddedQ4K),
+            (other, _) => panic!("no rule gives {other}"),
         };
         let heads = self.halves.and_then(|[q, k]| match () {
             () if name.contains(".attn_q.") => Some(q),
             () if name.contains(".attn_k.") => Some(k),
             () => None,
         });
-        Some(match heads {
+        match heads {
             Some(heads) => separate_halves_of(&bytes, heads, tensor.dims[0] as usize),
             None => bytes,
-        })
+        }
     }
 
     fn tensor(&self, name: &str) -> Tensor {
         let index = self.file.index();
-        // The output matrix, or the copy of the embeddings that a writer made for want of one.
         let found = match name {
-            "lm_head.weight" => index
-                .tensor("output.weight")
-                .or(index.tensor("token_embd.weight")),
+            "lm_head.weight" => index.tensor(self.head),
             other => index.tensor(other),
         };
         let found = found.unwrap_or_else(|| panic!("the source has no {name}"));

@@ -4,6 +4,7 @@
 
 mod hf;
 mod pack;
+mod q4_k;
 
 use crate::gguf::{Gguf, Tensor, Value};
 

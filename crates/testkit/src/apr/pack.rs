@@ -1,6 +1,6 @@
 //! How matrices are stored anew, and what values they have then.
 
-use super::Storage;
+use super::{Storage, q4_k};
 use crate::gguf::Tensor;
 
 /// The values that a tensor has after a writer stored it anew.
@@ -100,11 +100,11 @@ pub(crate) fn pack(values: &[f32], cols: usize, storage: Storage) -> (u8, Vec<u8
             let rows = values.chunks_exact(cols);
             (
                 12,
-                rows.flat_map(|row| typed("Q4_K", &padded(row, 256)))
+                rows.flat_map(|row| q4_k::encode(&padded(row, 256)))
                     .collect(),
             )
         }
-        Storage::FlatQ4K => (12, typed("Q4_K", &padded(values, 256))),
+        Storage::FlatQ4K => (12, q4_k::encode(&padded(values, 256))),
     }
 }
 
