@@ -172,7 +172,7 @@ it("without a model the text stays, and the page says what to do", async () => {
   expect(find("hint").textContent).toContain("No model is open");
   // The starter model lies on this computer: nothing may sound as if it were fetched.
   expect(find("empty-starter").textContent).toContain("Open the starter model · 98 MB");
-  expect(find("banner-reason").textContent).toContain("the starter model that is on this computer");
+  expect(find("banner-reason").textContent).toContain("the starter model on disk");
   expect(has("empty-open-file")).toBe(true);
   expect(find("empty-state").textContent).toContain("(.gguf or .apr)");
 });

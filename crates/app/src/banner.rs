@@ -140,9 +140,7 @@ fn no_model(starter: &Starter) -> Banner {
             let size = words::size(u64::from(*size_bytes));
             // Ready means that its file is here, from a package or among the user's models:
             // nothing is fetched.
-            let reason = format!(
-                "Open a model file, or the starter model that is on this computer ({size})."
-            );
+            let reason = format!("Open a model file, or the starter model on disk ({size}).");
             (reason, vec![open, BannerAction::OpenStarter])
         }
         Starter::Absent { .. } => (String::from("Open a model file."), vec![open]),

@@ -49,7 +49,7 @@ fn lines_are_those_of_the_design() {
     };
     check(
         &Scene::NoModel { starter: &starter },
-        "No model open. Open a model file, or the starter model that is on this computer (98 MB).",
+        "No model open. Open a model file, or the starter model on disk (98 MB).",
         None,
     );
     let absent = Starter::Absent {

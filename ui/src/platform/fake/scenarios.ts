@@ -91,7 +91,7 @@ const noModelStatus: Status = {
     kind: "no-model",
     tone: "neutral",
     state: "No model open.",
-    reason: "Open a model file, or the starter model that is on this computer (98 MB).",
+    reason: "Open a model file, or the starter model on disk (98 MB).",
     advice: null,
     progress: null,
     actions: ["open-model", "open-starter"],
