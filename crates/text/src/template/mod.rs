@@ -28,8 +28,8 @@ use marks::Taken;
 pub const TEMPLATE_BYTES_MAX: usize = 1 << 20;
 
 /// Work that one rendering may do: about one unit for an instruction and for each 64 bytes made.
-/// A conversation of a thousand turns takes under a hundredth of it, and using it up takes well
-/// under two seconds and bounds the memory to 256 MB.
+/// A conversation of a thousand turns takes under a hundredth of it. Using it up takes well under
+/// two seconds, and bounds the texts in memory to 256 MB (`print` says where it does not).
 pub const RENDER_FUEL: u64 = 4_000_000;
 
 /// Longest rendered text in bytes; more cannot be encoded either.

@@ -3,6 +3,9 @@
 //! The engine charges for what was printed afterwards. Text it holds back before, but a list is
 //! worth more when it is printed than when it is made: a million times the same long text is one
 //! text in memory until then, and a list may even hold itself.
+//!
+//! Not seen here, because the engine gives no place for it: a list that `~` or a filter turns into
+//! text.
 
 use std::fmt::{self, Write};
 
