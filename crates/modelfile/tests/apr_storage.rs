@@ -85,6 +85,34 @@ fn code_and_size_tell_together_what_a_tensor_is() {
 }
 
 #[test]
+fn a_vector_is_as_long_as_it_says_however_it_is_stored() {
+    // Fewer values than a block has, more than its bytes, and a matrix of one row.
+    let cases: [(u8, &[u64], usize); 4] = [
+        (12, &[96], 144),
+        (12, &[1_000], 576),
+        (12, &[1, 1_000], 576),
+        (129, &[96], 100),
+    ];
+    for (code, dims, size) in cases {
+        let mut file = Apr::of(&TinyModel::llama().layers(1).gguf(), Writer::RawImport);
+        file.tensors.push(AprTensor {
+            name: "odd.weight".to_owned(),
+            code,
+            dims: dims.to_vec(),
+            bytes: vec![0; size],
+        });
+        let (_folder, file) = written(&file);
+        let tensor = file.index().tensor("odd.weight").unwrap();
+        let elems: u64 = dims.iter().product();
+        assert_eq!(
+            file.bytes(tensor).len() as u64,
+            4 * elems,
+            "{code} {dims:?}"
+        );
+    }
+}
+
+#[test]
 fn every_type_under_its_own_number_keeps_its_bytes() {
     for (_, name) in apr::TYPES {
         let model = TinyModel::qwen2()

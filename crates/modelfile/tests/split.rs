@@ -100,9 +100,13 @@ fn parts_of_different_models_are_refused() {
         let entry = part.metadata.iter_mut().find(|(k, _)| k == key);
         entry.unwrap().1 = value;
     }
-    let cases: [(Change, &str); 8] = [
+    let cases: [(Change, &str); 9] = [
         (|p| p.metadata.clear(), "it is a whole model"),
         (|p| set(p, "split.no", Value::U16(2)), "part 3 of 3"),
+        (
+            |p| set(p, "split.no", Value::U64(u64::MAX)),
+            "part 18446744073709551615 of 3",
+        ),
         (|p| set(p, "split.count", Value::U16(4)), "part 2 of 4"),
         (
             |p| set(p, "split.tensors.count", Value::I32(7)),

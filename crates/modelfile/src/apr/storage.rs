@@ -80,7 +80,11 @@ pub(super) fn of(entry: &Entry, cols: usize) -> Result<Storage, AprError> {
             }
         }
         9 | 129 if size == elems as u64 + 4 => How::AprQ8,
-        12 if size == (rows as u64).saturating_mul(blocks(cols, 256, 144)) => How::PaddedQ4K,
+        // A single row ends within its last block either way. As a vector it is rows of one value to
+        // whoever lays it out, so it must not be taken for filled-up rows.
+        12 if rows > 1 && size == (rows as u64).saturating_mul(blocks(cols, 256, 144)) => {
+            How::PaddedQ4K
+        }
         12 if size == blocks(elems, 256, 144) => How::FlatQ4K,
         code => {
             return Err(AprError::Storage {

@@ -89,10 +89,6 @@ struct Part {
 }
 
 impl Part {
-    fn has_tensor(&self, name: &str) -> bool {
-        self.tensors.iter().any(|tensor| tensor.name == name)
-    }
-
     /// As a whole model in so many bytes.
     fn into_index(mut self, file_bytes: u64) -> Result<Index, ParseError> {
         let architecture = self.metadata.str("general.architecture")?.to_owned();

@@ -4,6 +4,7 @@
 //! `split.count` and `split.tensors.count`; the first one has the metadata of the model.
 //! Source: ggml's `gguf-split` tool and the writer of the `gguf` Python package.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::error::{OpenError, ParseError, Refusal};
@@ -158,7 +159,7 @@ fn belongs(part: &OpenPart, no: u64, whole: &Split, first: &Metadata) -> Result<
     if (split.no, split.count) != (no, whole.count) {
         let says = format!(
             "it says that it is part {} of {}",
-            split.no + 1,
+            split.no.saturating_add(1),
             split.count
         );
         return Err(part.stranger(says));
@@ -187,6 +188,9 @@ fn join(parts: Vec<OpenPart>, whole: &Split) -> Result<(Index, Segments), Refusa
         let why = format!("they have {n_tensors} tensors together, not {expected}");
         return Err(parts[0].stranger(why));
     }
+    if let Some((part, tensor)) = repeated(&parts) {
+        return Err(part.stranger(format!("it repeats the tensor `{tensor}`")));
+    }
     let mut segments = Segments::default();
     let mut joined: Option<Part> = None;
     for mut part in parts {
@@ -196,18 +200,25 @@ fn join(parts: Vec<OpenPart>, whole: &Split) -> Result<(Index, Segments), Refusa
         }
         match &mut joined {
             None => joined = Some(part.read),
-            Some(first) => {
-                let doubled = part.read.tensors.iter().find(|t| first.has_tensor(&t.name));
-                if let Some(tensor) = doubled {
-                    let why = format!("it repeats the tensor `{}`", tensor.name);
-                    return Err(part.stranger(why));
-                }
-                first.tensors.append(&mut part.read.tensors);
-            }
+            Some(first) => first.tensors.append(&mut part.read.tensors),
         }
         segments.push_file(part.path, part.map);
     }
     let first = joined.expect("a split model has at least two parts");
     let index = first.into_index(segments.end()).map_err(Refusal::Parse)?;
     Ok((index, segments))
+}
+
+/// The first part that has a tensor of a part before it. Looked up, since hostile parts have so
+/// many tensors that to compare each with each would take hours.
+fn repeated(parts: &[OpenPart]) -> Option<(&OpenPart, &str)> {
+    let mut before: HashSet<&str> = HashSet::new();
+    for part in parts {
+        let names = || part.read.tensors.iter().map(|tensor| tensor.name.as_str());
+        if let Some(name) = names().find(|name| before.contains(name)) {
+            return Some((part, name));
+        }
+        before.extend(names());
+    }
+    None
 }
