@@ -201,7 +201,7 @@ fn unfold<'a>(
         .zip(values.chunks_exact_mut(numbers));
     for ((page_idx, page), (keys, values)) in pages.iter().enumerate().zip(unfolded) {
         let seen = (positions - page_idx * PAGE_TOKENS).min(PAGE_TOKENS);
-        kernels.unfold(page, (shape.head_dim, seen), keys, values);
+        kernels.unfold(*page, (shape.head_dim, seen), keys, values);
     }
     (keys, values)
 }

@@ -6,19 +6,17 @@
 //! the scales behind them in the same order, so that unfolding walks both from front to back.
 //! What is unfolded depends on the row alone, and so does what is computed from it.
 
+use candor_backend::KvType;
 use half::f16;
 
-use super::attention::{KEY_LANES, KV_PAGE, key_place, page_numbers};
+use super::attention::{KV_PAGE, key_place, page_numbers};
 use super::kernels::Kernels;
 
 /// Elements that share a scale.
-const BLOCK: usize = candor_backend::KvType::BLOCK;
+pub(super) const BLOCK: usize = KvType::BLOCK;
 
 /// The largest code. The other sign reaches no further, so that the step is the same on both sides.
 const CODE_MAX: f32 = 127.0;
-
-/// Numbers that are turned into half precision in one call.
-const AT_ONCE: usize = BLOCK * KEY_LANES;
 
 /// A page of one key head in 8 bits.
 #[derive(Clone, Copy)]
@@ -72,74 +70,62 @@ fn encode(
     }
 }
 
+/// What is to be unfolded, and where to.
+pub(super) struct Unfold<'a> {
+    pub(super) page: CodedHead<'a>,
+    pub(super) head_dim: usize,
+    /// How many, from the first of the page on.
+    pub(super) positions: usize,
+    pub(super) keys: &'a mut [u16],
+    pub(super) values: &'a mut [u16],
+}
+
 impl Kernels {
     /// Unfolds the first `positions` of a page of heads of `head_dim` to what
     /// [`Kernels::attend`] reads. What the rest of `keys` and `values` holds then is not said.
+    ///
+    /// Panics if the shapes do not belong together.
     pub(crate) fn unfold(
         &self,
-        page: &CodedHead<'_>,
+        page: CodedHead<'_>,
         (head_dim, positions): (usize, usize),
         keys: &mut [u16],
         values: &mut [u16],
     ) {
-        assert!(positions <= KV_PAGE && keys.len() == page_numbers(head_dim));
-        let groups = positions.div_ceil(KEY_LANES);
-        let (codes, scales) = page.keys.split_at(page_numbers(head_dim));
-        let blocks = head_dim.div_ceil(BLOCK);
-        let group_scales = scales.chunks_exact(2 * KEY_LANES * blocks);
-        let group_codes = codes.chunks_exact(KEY_LANES * head_dim);
-        let group_keys = keys.chunks_exact_mut(KEY_LANES * head_dim);
-        for ((codes, scales), keys) in group_codes.zip(group_scales).zip(group_keys).take(groups) {
-            let scales = scales.as_chunks::<{ 2 * KEY_LANES }>().0;
-            let codes = codes.chunks(AT_ONCE).zip(keys.chunks_mut(AT_ONCE));
-            for ((codes, keys), scales) in codes.zip(scales) {
-                self.unfold_keys(codes, scales, keys);
-            }
-        }
-        let (codes, scales) = page.values.split_at(page_numbers(head_dim));
-        let rows = codes
-            .chunks_exact(head_dim)
-            .zip(scales.chunks_exact(2 * blocks));
-        for ((codes, scales), values) in rows.zip(values.chunks_exact_mut(head_dim)).take(positions)
-        {
-            self.unfold_row(codes, scales, values);
-        }
-    }
-
-    /// A block of elements of 16 keys; each has its scale.
-    fn unfold_keys(&self, codes: &[u8], scales: &[u8; 2 * KEY_LANES], keys: &mut [u16]) {
-        let scales: [f32; KEY_LANES] = std::array::from_fn(|i| half(scales, i));
-        let mut floats = [0.0f32; AT_ONCE];
-        let lanes = floats.as_chunks_mut::<KEY_LANES>().0;
-        for (codes, floats) in codes.as_chunks::<KEY_LANES>().0.iter().zip(lanes) {
-            for ((code, scale), float) in codes.iter().zip(&scales).zip(floats) {
-                *float = f32::from(code.cast_signed()) * scale;
-            }
-        }
-        self.half_bits(&floats[..codes.len()], keys);
-    }
-
-    /// A value, block by block.
-    fn unfold_row(&self, codes: &[u8], scales: &[u8], values: &mut [u16]) {
-        let mut floats = [0.0f32; AT_ONCE];
-        let per_call = AT_ONCE / BLOCK;
-        let parts = codes.chunks(AT_ONCE).zip(values.chunks_mut(AT_ONCE));
-        for ((codes, values), scales) in parts.zip(scales.chunks(2 * per_call)) {
-            let blocks = codes.chunks(BLOCK).zip(floats.chunks_mut(BLOCK));
-            for (block_idx, (codes, floats)) in blocks.enumerate() {
-                let scale = half(scales, block_idx);
-                for (code, float) in codes.iter().zip(floats) {
-                    *float = f32::from(code.cast_signed()) * scale;
-                }
-            }
-            self.half_bits(&floats[..codes.len()], values);
-        }
+        let (numbers, bytes) = (page_numbers(head_dim), KvType::Q8_0.head_bytes(head_dim));
+        assert!(positions <= KV_PAGE, "positions of a page");
+        assert!(page.keys.len() == KV_PAGE * bytes && page.values.len() == KV_PAGE * bytes);
+        assert!(keys.len() == numbers && values.len() == numbers);
+        let mut task = Unfold {
+            page,
+            head_dim,
+            positions,
+            keys,
+            values,
+        };
+        // SAFETY: the machine has the instructions; the shapes were compared.
+        unsafe { (self.unfold)(&mut task) }
     }
 }
 
-/// A scale.
-fn half(bytes: &[u8], at: usize) -> f32 {
-    f16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]).to_f32()
+/// # Safety
+/// None is needed; it is as unsafe as the others of the table.
+pub(super) unsafe fn portable(task: &mut Unfold<'_>) {
+    let (n, blocks) = (task.head_dim, task.head_dim.div_ceil(BLOCK));
+    let number = |page: &[u8], place: usize, scale_place: usize| {
+        let at = page_numbers(n) + 2 * scale_place;
+        let scale = f16::from_le_bytes([page[at], page[at + 1]]).to_f32();
+        f16::from_f32(f32::from(page[place].cast_signed()) * scale).to_bits()
+    };
+    for position in 0..task.positions {
+        for element in 0..n {
+            let (block, key) = (element / BLOCK, key_place(n, position, element));
+            let scale = key_place(blocks, position, block);
+            task.keys[key] = number(task.page.keys, key, scale);
+            let (value, scale) = (position * n + element, position * blocks + block);
+            task.values[value] = number(task.page.values, value, scale);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -155,7 +141,7 @@ mod tests {
             rows.iter().map(|v| v * 20.0).collect()
         };
         let (key_rows, value_rows) = (rows(31), rows(32));
-        let bytes = KV_PAGE * candor_backend::KvType::Q8_0.head_bytes(head_dim);
+        let bytes = KV_PAGE * KvType::Q8_0.head_bytes(head_dim);
         let (mut keys, mut values) = (vec![0; bytes], vec![0; bytes]);
         for position in 0..positions {
             let row = position * head_dim..(position + 1) * head_dim;
@@ -171,7 +157,7 @@ mod tests {
             vec![0; page_numbers(head_dim)],
         ];
         let [keys, values] = &mut unfolded;
-        kernels.unfold(&page, (head_dim, positions), keys, values);
+        kernels.unfold(page, (head_dim, positions), keys, values);
         let near = |row: &[f32], found: &dyn Fn(usize) -> u16, what: &str| {
             for (block_idx, block) in row.chunks(BLOCK).enumerate() {
                 let largest = block.iter().fold(0.0f32, |a, b| a.max(b.abs()));
@@ -204,7 +190,7 @@ mod tests {
     #[test]
     fn what_is_no_number_stays_none_and_nothing_stays_nothing() {
         let head_dim = 64;
-        let bytes = KV_PAGE * candor_backend::KvType::Q8_0.head_bytes(head_dim);
+        let bytes = KV_PAGE * KvType::Q8_0.head_bytes(head_dim);
         for (bad, shown) in [
             (f32::NAN, [f32::NAN, 0.0]),
             (f32::INFINITY, [f32::NAN, 0.0]),
@@ -224,7 +210,7 @@ mod tests {
                 vec![0; page_numbers(head_dim)],
             );
             let kernels = tables().last().expect("the portable ones").0;
-            kernels.unfold(&page, (head_dim, 1), &mut keys, &mut values);
+            kernels.unfold(page, (head_dim, 1), &mut keys, &mut values);
             let found = [values[3], values[40]].map(|bits| f16::from_bits(bits).to_f32());
             for (found, shown) in found.iter().zip(shown) {
                 let same = found.to_bits() == shown.to_bits() || found.is_nan() && shown.is_nan();

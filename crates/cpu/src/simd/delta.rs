@@ -53,32 +53,59 @@ pub(super) fn columns_by<const WIDE: usize>(step: &mut DeltaStep<'_>) {
     }
 }
 
-/// `C` columns from `first` on; gives `C`.
+/// `C` columns from `first` on; gives `C`. Rows go in pairs, each with sums of its own that stay in
+/// registers.
 #[inline(always)]
 fn columns<const C: usize>(step: &mut DeltaStep<'_>, first: usize) -> usize {
     let n = step.value.len();
-    let mut told = [[0.0f32; C]; 2];
-    for (i, (row, k)) in step.state.chunks_exact(n).zip(step.key).enumerate() {
-        let row = of::<C>(&row[first..]);
-        let told = &mut told[i % 2];
+    let (decay, mut told) = (step.decay, [[0.0f32; C]; 2]);
+    let pairs = step.state.chunks_exact(2 * n);
+    let last = pairs.remainder();
+    let (keys, odd_key) = step.key.as_chunks::<2>();
+    for (rows, k) in pairs.zip(keys) {
+        let rows = [of::<C>(&rows[first..]), of::<C>(&rows[n + first..])];
         for c in 0..C {
-            told[c] += row[c] * k;
+            told[0][c] += rows[0][c] * k[0];
+            told[1][c] += rows[1][c] * k[1];
+        }
+    }
+    for (row, k) in last.chunks_exact(n).zip(odd_key) {
+        let row = of::<C>(&row[first..]);
+        for c in 0..C {
+            told[0][c] += row[c] * k;
         }
     }
     let value = of::<C>(&step.value[first..]);
     let mut change = [0.0f32; C];
     for c in 0..C {
-        change[c] = (value[c] - (told[0][c] + told[1][c]) * step.decay) * step.beta;
+        change[c] = (value[c] - (told[0][c] + told[1][c]) * decay) * step.beta;
     }
     let mut read = [[0.0f32; C]; 2];
-    let rows = step.state.chunks_exact_mut(n);
-    for (i, (row, (k, q))) in rows.zip(step.key.iter().zip(step.query)).enumerate() {
-        let row = &mut row[first..][..C];
-        let read = &mut read[i % 2];
+    let (queries, odd_query) = step.query.as_chunks::<2>();
+    let mut pairs = step.state.chunks_exact_mut(2 * n);
+    for (rows, (k, q)) in pairs.by_ref().zip(keys.iter().zip(queries)) {
+        let (even, odd) = rows.split_at_mut(n);
+        let rows = [
+            of_mut::<C>(&mut even[first..]),
+            of_mut::<C>(&mut odd[first..]),
+        ];
         for c in 0..C {
-            let kept = row[c] * step.decay + change[c] * k;
-            row[c] = kept;
-            read[c] += kept * q;
+            let kept = [
+                rows[0][c] * decay + change[c] * k[0],
+                rows[1][c] * decay + change[c] * k[1],
+            ];
+            rows[0][c] = kept[0];
+            rows[1][c] = kept[1];
+            read[0][c] += kept[0] * q[0];
+            read[1][c] += kept[1] * q[1];
+        }
+    }
+    let last = pairs.into_remainder().chunks_exact_mut(n);
+    for (row, (k, q)) in last.zip(odd_key.iter().zip(odd_query)) {
+        let row = of_mut::<C>(&mut row[first..]);
+        for c in 0..C {
+            row[c] = row[c] * decay + change[c] * k;
+            read[0][c] += row[c] * q;
         }
     }
     for (c, out) in step.out[first..][..C].iter_mut().enumerate() {
@@ -91,4 +118,10 @@ fn columns<const C: usize>(step: &mut DeltaStep<'_>, first: usize) -> usize {
 #[inline(always)]
 fn of<const C: usize>(numbers: &[f32]) -> &[f32; C] {
     numbers.first_chunk().expect("the columns are there")
+}
+
+/// The same to be written.
+#[inline(always)]
+fn of_mut<const C: usize>(numbers: &mut [f32]) -> &mut [f32; C] {
+    numbers.first_chunk_mut().expect("the columns are there")
 }

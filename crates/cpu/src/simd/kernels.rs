@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::attention::{AttendTask, Attention, KV_PAGE, key_place, page_numbers};
 use super::check;
+use super::coded::Unfold;
 use super::delta::DeltaStep;
 use super::format::{FORMATS, GROUP_ROWS, each_type};
 use super::interleave::Interleave;
@@ -39,6 +40,7 @@ pub(crate) struct Kernels {
     pub(super) to_half: unsafe fn(&[f32], &mut [u16]),
     pub(super) attend: unsafe fn(&AttendTask),
     pub(super) delta: unsafe fn(&mut DeltaStep<'_>),
+    pub(super) unfold: unsafe fn(&mut Unfold<'_>),
 }
 
 /// # Safety

@@ -11,6 +11,7 @@ mod lanes;
 mod products;
 
 use super::attention::AttendTask;
+use super::coded::Unfold;
 use super::delta::{DeltaStep, columns_by};
 use super::interleave::Interleave;
 use super::kernels::{Isa, Kernels, Linear, LinearTask, linear_table};

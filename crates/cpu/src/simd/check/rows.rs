@@ -1,7 +1,10 @@
 //! Operations on rows of floats.
 
+use candor_backend::KvType;
 use half::f16;
 
+use super::super::attention::{KV_PAGE, key_place, page_numbers};
+use super::super::coded::{CodedHead, append_coded};
 use super::super::delta::DeltaStep;
 use super::super::kernels::Kernels;
 use super::super::panel::Panel;
@@ -18,13 +21,17 @@ const ROW_TOLERANCE: f32 = 1e-6;
 pub(in crate::simd) fn row_misses(kernels: &Kernels, odd: usize) -> Vec<&'static str> {
     let row: Vec<f32> = numbers(COLS + odd, 5).iter().map(|v| v * 20.0).collect();
     let other = numbers(COLS + odd, 6);
-    let checks: [(&'static str, bool); 6] = [
+    let checks: [(&'static str, bool); 7] = [
         ("the rounding to 8 bits", quantize_is_right(kernels)),
         ("the norm", norm_is_right(kernels, &row, &other)),
         ("the gate", gate_is_right(kernels, &row, &other)),
         ("the sum", sum_is_right(kernels, &row, &other)),
         ("half precision", half_is_right(kernels, &row)),
         ("the delta rule", delta_is_right(kernels, 8 + odd)),
+        (
+            "keys and values in 8 bits",
+            unfold_is_right(kernels, 40 + odd),
+        ),
     ];
     checks
         .into_iter()
@@ -96,7 +103,7 @@ fn half_is_right(kernels: &Kernels, row: &[f32]) -> bool {
 
 /// The same bits from every table, in columns of every width.
 fn delta_is_right(kernels: &Kernels, odd: usize) -> bool {
-    let (keys, values) = (8, 64 + odd);
+    let (keys, values) = (7, 64 + odd);
     let (vectors, value) = (numbers(2 * keys, 8), numbers(values, 9));
     let told = |kernels: &Kernels| {
         let (mut state, mut out) = (numbers(keys * values, 10), vec![f32::NAN; values]);
@@ -113,6 +120,33 @@ fn delta_is_right(kernels: &Kernels, odd: usize) -> bool {
         (state, out)
     };
     told(kernels) == told(&portable::KERNELS)
+}
+
+/// The same bits from every table, of heads with a tail.
+fn unfold_is_right(kernels: &Kernels, head_dim: usize) -> bool {
+    let positions = 19;
+    let bytes = KV_PAGE * KvType::Q8_0.head_bytes(head_dim);
+    let (mut keys, mut values) = (vec![0; bytes], vec![0; bytes]);
+    let rows = numbers(2 * positions * head_dim, 11);
+    for (position, row) in rows.chunks_exact(2 * head_dim).enumerate() {
+        let (key, value) = row.split_at(head_dim);
+        append_coded(position, key, value, (&mut keys, &mut values));
+    }
+    let page = CodedHead {
+        keys: &keys,
+        values: &values,
+    };
+    let unfolded = |kernels: &Kernels| {
+        let mut keys = vec![0; page_numbers(head_dim)];
+        let mut values = keys.clone();
+        kernels.unfold(page, (head_dim, positions), &mut keys, &mut values);
+        // Positions are unfolded sixteen at a time by some, one by one by others.
+        let key = |i: usize| keys[key_place(head_dim, i / head_dim, i % head_dim)];
+        let seen = positions * head_dim;
+        let keys: Vec<u16> = (0..seen).map(key).collect();
+        (keys, values[..seen].to_vec())
+    };
+    unfolded(kernels) == unfolded(&portable::KERNELS)
 }
 
 fn near(got: f32, truth: f32) -> bool {

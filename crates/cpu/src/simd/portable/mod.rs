@@ -4,8 +4,8 @@ mod attention;
 mod linear;
 mod ops;
 
-use super::delta;
 use super::kernels::{Isa, Kernels, linear_table};
+use super::{coded, delta};
 
 pub(super) use ops::to_half;
 
@@ -20,4 +20,5 @@ pub(super) static KERNELS: Kernels = Kernels {
     to_half: ops::to_half,
     attend: attention::attend,
     delta: delta::portable,
+    unfold: coded::portable,
 };

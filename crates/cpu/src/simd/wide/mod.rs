@@ -5,12 +5,14 @@
 )]
 
 mod attention;
+mod coded;
 mod floats;
 mod lanes;
 mod linear;
 mod rows;
 
 pub(super) use attention::{AttendTile, attend, attend_by};
+pub(super) use coded::unfold;
 pub(super) use floats::floats;
 pub(super) use lanes::{Lanes, lanes};
 pub(super) use linear::{Acts, Corner, Part, integers, unpack};
@@ -84,6 +86,12 @@ macro_rules! entries {
             columns_by::<$columns>(step);
         }
 
+        #[target_feature(enable = $features)]
+        unsafe fn unfold(task: &mut Unfold<'_>) {
+            // SAFETY: passed on from the caller.
+            unsafe { wide::unfold::<$lanes>(task) }
+        }
+
         /// The table of the family.
         const fn table(name: &'static str, isa: Isa) -> Kernels {
             Kernels {
@@ -97,6 +105,7 @@ macro_rules! entries {
                 to_half,
                 attend,
                 delta,
+                unfold,
             }
         }
     };
