@@ -17,7 +17,8 @@ use crate::status;
 impl Inner {
     /// Begins a load on a thread of its own.
     pub(crate) fn start_load(self: &Arc<Self>, path: &Path) {
-        let load = self.models.begin(path, self.threads_wanted());
+        let wish = Wish::of(&self.settings(), self.config.threads);
+        let load = self.models.begin(path, wish);
         self.run(load);
     }
 
@@ -25,15 +26,10 @@ impl Inner {
     /// because it gave way to a load that came to nothing.
     pub(crate) fn recover(self: &Arc<Self>) {
         if self.refuse_if_closed().is_ok()
-            && let Some(load) = self.models.begin_again(self.threads_wanted())
+            && let Some(load) = self.models.begin_again()
         {
             self.run(load);
         }
-    }
-
-    fn threads_wanted(&self) -> usize {
-        let chosen = self.settings().threads;
-        chosen.map_or(self.config.threads, |threads| threads as usize)
     }
 
     fn run(self: &Arc<Self>, load: RunningLoad) {
@@ -73,8 +69,8 @@ impl Inner {
         if load.cancel.is_cancelled() {
             return Err(LoadFailure::Stopped);
         }
-        let destination = self.destination(load.threads)?;
-        models::load(&destination, load, Wish::of(&self.settings()))
+        let destination = self.destination(load.wish.threads)?;
+        models::load(&destination, load)
     }
 
     /// The engine, and what is to compute if that is something else than until now.

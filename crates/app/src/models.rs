@@ -120,8 +120,7 @@ enum Purpose {
 pub(crate) struct RunningLoad {
     pub(crate) path: PathBuf,
     pub(crate) cancel: CancelToken,
-    /// How many compute from this model on.
-    pub(crate) threads: usize,
+    pub(crate) wish: Wish,
     purpose: Purpose,
     /// Tells this load from a later one of the same file.
     number: u64,
@@ -133,9 +132,11 @@ pub(crate) struct Seat {
     pub(crate) threads: usize,
 }
 
-/// What the settings say of a load.
+/// What the settings said of a load when it began.
 #[derive(Clone, Copy)]
 pub(crate) struct Wish {
+    /// How many compute from this model on.
+    pub(crate) threads: usize,
     /// Tokens of context; none for what the program chooses.
     pub(crate) context: Option<u32>,
     /// How keys and values are kept.
@@ -143,8 +144,10 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    pub(crate) fn of(settings: &Settings) -> Self {
+    /// `threads` where nobody chose another number.
+    pub(crate) fn of(settings: &Settings, threads: usize) -> Self {
         Self {
+            threads: settings.threads.map_or(threads, |chosen| chosen as usize),
             context: settings.context,
             kv: settings.kv.into(),
         }
@@ -172,8 +175,8 @@ pub(crate) struct Destination {
 pub(crate) struct ModelState {
     pub(crate) seat: Option<Seat>,
     chat: Option<Arc<ChatModel>>,
-    /// The number of the load that gave it.
-    chat_load: u64,
+    /// The load that gave it.
+    chat_load: Option<RunningLoad>,
     pub(crate) load: Option<RunningLoad>,
     pub(crate) refusal: Option<Refusal>,
     /// What a broken engine said, until a model is loaded again.
@@ -194,10 +197,11 @@ impl ModelState {
         (is_loaded && !engine.has_ended()).then(|| Arc::clone(chat))
     }
 
-    /// The file of the model that answered last, if the engine has lost it, and what a broken
-    /// engine said to that.
-    fn lost(&self) -> Option<(PathBuf, Option<String>)> {
-        let path = &self.chat.as_ref()?.loaded.path;
+    /// The load of the model that answered last, if the engine has lost that, and what a broken
+    /// engine said to it.
+    fn lost(&self) -> Option<(&RunningLoad, Option<String>)> {
+        self.chat.as_ref()?;
+        let load = self.chat_load.as_ref()?;
         let engine = &self.seat.as_ref()?.engine;
         let said = match &*engine.state().borrow() {
             _ if engine.has_ended() => Some(String::from("it ended")),
@@ -207,7 +211,7 @@ impl ModelState {
                 return None;
             }
         };
-        Some((path.clone(), said))
+        Some((load, said))
     }
 
     /// Whether a load that nobody waits for any more still keeps the engine from answering.
@@ -217,14 +221,16 @@ impl ModelState {
             && engine.is_some_and(|state| matches!(*state.borrow(), EngineState::Loading(_)))
     }
 
-    fn begin_again(&mut self, threads: usize) -> Option<RunningLoad> {
+    fn begin_again(&mut self) -> Option<RunningLoad> {
         if self.load.is_some() {
             return None;
         }
-        let (path, said) = self.lost()?;
+        let (load, said) = self.lost()?;
+        // As it was: what has been chosen since may not fit.
+        let (path, wish) = (load.path.clone(), load.wish);
         self.broken = said;
         // Why another load failed, if one did, is still to be read afterwards.
-        Some(self.begin(&path, threads, Purpose::Again))
+        Some(self.begin(&path, wish, Purpose::Again))
     }
 
     fn failed(&mut self, load: &RunningLoad, failure: &LoadFailure) {
@@ -238,12 +244,12 @@ impl ModelState {
         }
     }
 
-    fn begin(&mut self, path: &Path, threads: usize, purpose: Purpose) -> RunningLoad {
+    fn begin(&mut self, path: &Path, wish: Wish, purpose: Purpose) -> RunningLoad {
         self.loads += 1;
         let load = RunningLoad {
             path: path.to_owned(),
             cancel: CancelToken::new(),
-            threads,
+            wish,
             purpose,
             number: self.loads,
         };
@@ -278,18 +284,18 @@ impl Models {
     }
 
     /// Notes that a load begins; one before it is stopped.
-    pub(crate) fn begin(&self, path: &Path, threads: usize) -> RunningLoad {
+    pub(crate) fn begin(&self, path: &Path, wish: Wish) -> RunningLoad {
         let mut state = self.state();
         if let Some(load) = &state.load {
             load.cancel.cancel();
         }
         state.refusal = None;
-        state.begin(path, threads, Purpose::Asked)
+        state.begin(path, wish, Purpose::Asked)
     }
 
     /// Notes that the model that was lost is loaded again, if one was and nothing else is loaded.
-    pub(crate) fn begin_again(&self, threads: usize) -> Option<RunningLoad> {
-        self.state().begin_again(threads)
+    pub(crate) fn begin_again(&self) -> Option<RunningLoad> {
+        self.state().begin_again()
     }
 
     /// Notes how a load ended, unless a later one has begun. The model before, if it gave way to a
@@ -304,12 +310,13 @@ impl Models {
             .load
             .as_ref()
             .is_some_and(|latest| latest.number == load.number);
+        let noted = state.chat_load.as_ref().map_or(0, |noted| noted.number);
         match result {
             // An earlier load can be noted later: its model is the engine's no more.
-            Ok(chat) if load.number > state.chat_load => {
-                (state.chat, state.chat_load) = (Some(Arc::new(chat)), load.number);
+            Ok(chat) if load.number > noted => {
+                (state.chat, state.chat_load) = (Some(Arc::new(chat)), Some(load.clone()));
                 if let Some(seat) = &mut state.seat {
-                    seat.threads = load.threads;
+                    seat.threads = load.wish.threads;
                 }
             }
             Err(failure) if is_latest => state.failed(load, &failure),
@@ -318,7 +325,7 @@ impl Models {
         if is_latest {
             (state.load, state.broken) = (None, None);
         }
-        let again = state.begin_again(load.threads);
+        let again = state.begin_again();
         drop(state);
         self.changed.notify_all();
         again
@@ -349,11 +356,8 @@ impl Models {
 
 /// Loads a model. Where nobody asked for a context and the usual one does not fit in memory, what
 /// fits is used; where more was asked for than the model was trained for, that much.
-pub(crate) fn load(
-    to: &Destination,
-    load: &RunningLoad,
-    wish: Wish,
-) -> Result<ChatModel, LoadFailure> {
+pub(crate) fn load(to: &Destination, load: &RunningLoad) -> Result<ChatModel, LoadFailure> {
+    let wish = load.wish;
     let asked = wish.context.map(|tokens| tokens as usize);
     let trained = asked.and_then(|_| trained_context(&load.path));
     let context = match (asked, trained) {
@@ -462,8 +466,8 @@ mod tests {
             others: None,
         };
         let loaded = || {
-            let running = models.begin(&path, 1);
-            let chat = load(&to, &running, Wish::of(&Settings::default())).unwrap();
+            let running = models.begin(&path, Wish::of(&Settings::default(), 1));
+            let chat = load(&to, &running).unwrap();
             (running, chat)
         };
         let (first, first_chat) = loaded();

@@ -29,6 +29,7 @@ fn two_models() -> (Desk, App, Arc<AtomicBool>, String) {
         Some(if is_full { nearly } else { u64::MAX })
     });
     let app = desk.open_with(config);
+    choose(&app, |settings| settings.context = Some(256));
     load(&app, &desk.model);
     needed.store(memory_used(&app), Ordering::SeqCst);
     let entry = app.add_model(&other).unwrap();
@@ -51,12 +52,18 @@ fn memory_used(app: &App) -> u64 {
     (number.parse::<f64>().unwrap() * unit) as u64
 }
 
+fn choose(app: &App, change: impl FnOnce(&mut Settings)) {
+    let mut settings = app.settings();
+    change(&mut settings);
+    app.save_settings(settings).unwrap();
+}
+
 fn choose_threads(app: &App, threads: u32) {
-    app.save_settings(Settings {
-        threads: Some(threads),
-        ..app.settings()
-    })
-    .unwrap();
+    choose(app, |settings| settings.threads = Some(threads));
+}
+
+fn context(app: &App) -> Option<u32> {
+    app.status().model.map(|model| model.context)
 }
 
 fn is_open(app: &App, name: &str) -> bool {
@@ -74,6 +81,8 @@ enum Ends {
 fn check(ends: Ends, other_threads: Option<u32>, room: Room) {
     let what = format!("{ends:?}, {other_threads:?}, {room:?}");
     let (desk, app, tight, other) = two_models();
+    // What is chosen later does not concern the model that is there.
+    choose(&app, |settings| settings.context = Some(512));
     if let Some(threads) = other_threads {
         choose_threads(&app, threads);
     }
@@ -118,12 +127,14 @@ fn check(ends: Ends, other_threads: Option<u32>, room: Room) {
         "fine",
         "{what}"
     );
+    assert_eq!(context(&app), Some(256), "{what}");
     // The same load works when nothing stands in its way.
     tight.store(false, Ordering::SeqCst);
     app.load_model(&other).unwrap();
     until(&what, || {
         kind(&app) == BannerKind::Cpu && is_open(&app, "other")
     });
+    assert_eq!(context(&app), Some(512), "{what}");
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
