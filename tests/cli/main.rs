@@ -5,11 +5,12 @@ mod computing;
 mod describing;
 mod files;
 mod formats;
+mod state;
 mod stop;
-mod templates;
 #[allow(dead_code, reason = "each test program uses a part of it")]
 #[path = "../support/mod.rs"]
 mod support;
+mod templates;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
