@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candor_backend::{CancelToken, SlotId};
-use candor_text::{Detokenizer, Show, StopMatcher, Tokenizer};
+use candor_text::{Channels, Detokenizer, StopMatcher, Tokenizer};
 
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::repetition::Repetition;
@@ -55,6 +55,7 @@ enum Chooser {
 #[derive(Debug)]
 struct Text {
     tokenizer: Arc<Tokenizer>,
+    channels: Channels,
     detokenizer: Detokenizer,
     stop: StopMatcher,
     ends: EndTokens,
@@ -78,6 +79,7 @@ impl Sequence {
         let chooser = Chooser::Sampler(Box::new(request.sampler));
         let text = Text {
             tokenizer,
+            channels: Channels::new(),
             detokenizer: Detokenizer::new(),
             stop: request.stop,
             ends: request.ends,
@@ -230,8 +232,8 @@ impl Sequence {
 impl Text {
     /// Writes a token and says whether it completed a stop string.
     fn write(&mut self, token: u32) -> bool {
-        let piece = self.tokenizer.piece(token, Show::Text);
-        let step = self.stop.push(self.detokenizer.push(piece));
+        let piece = self.channels.show(&self.tokenizer, token);
+        let step = self.stop.push(self.detokenizer.push(&piece));
         self.writer.token(token, step.text);
         if let Some(repeated) = self.repetition.push(token) {
             self.writer.repeats(repeated);

@@ -13,6 +13,7 @@
 //! back.
 #![forbid(unsafe_code)]
 
+mod channels;
 mod controls;
 mod detokenize;
 mod prompt;
@@ -20,6 +21,7 @@ mod stop;
 mod template;
 mod tokenizer;
 
+pub use channels::Channels;
 pub use controls::ControlSpellings;
 pub use detokenize::Detokenizer;
 pub use prompt::Prompt;

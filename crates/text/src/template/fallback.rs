@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::{ChatTemplate, Generation, RenderRequest, TemplateError, turns};
+use super::{ChatTemplate, Generation, RenderRequest, TemplateError, thoughts, turns};
 use crate::controls::ControlSpellings;
 use crate::prompt::Prompt;
 use crate::tokenizer::END_OF_TURN;
@@ -164,13 +164,19 @@ impl ChatFormat {
         &self.end_strings
     }
 
-    /// Renders a conversation. Where the template refuses it, the system text is put into the
+    /// Renders a conversation, without the thoughts of earlier answers if they were written in a
+    /// channel. Where the template refuses it, the system text is put into the
     /// first question, then neighbouring turns of one side are joined, and at last a built-in
     /// format is used; the result says which.
     pub fn render(&self, request: &RenderRequest<'_>) -> Rendered {
         let template = match &self.template {
             Ok(template) => template,
             Err(reason) => return self.built_in(request, reason.clone()),
+        };
+        let messages = thoughts::left_out(template.text(), request.messages);
+        let request = &RenderRequest {
+            messages: messages.as_deref().unwrap_or(request.messages),
+            ..request.clone()
         };
         let error = match template.render(request) {
             Ok(prompt) => return self.by_template(prompt, None),

@@ -5,6 +5,7 @@ mod json;
 mod marks;
 mod print;
 mod stack;
+mod thoughts;
 mod time;
 mod turns;
 

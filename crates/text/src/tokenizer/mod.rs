@@ -16,6 +16,7 @@ use std::fmt;
 use candor_modelfile::{CHARACTER_MERGES, TokenType, TokenizerSpec};
 use thiserror::Error;
 
+use crate::channels::ChannelMarks;
 use crate::controls::ControlSpellings;
 use crate::prompt::Prompt;
 
@@ -144,6 +145,7 @@ pub struct Tokenizer {
     controls: ControlSpellings,
     end_ids: Vec<u32>,
     end_that_is_text: Option<u32>,
+    channels: Option<ChannelMarks>,
     bos: Option<u32>,
     eos: Option<u32>,
     add_bos: bool,
@@ -183,6 +185,7 @@ impl Tokenizer {
             controls,
             end_ids: markers.ids(spec),
             end_that_is_text: ends::named_but_text(spec),
+            channels: ChannelMarks::of(spec, &kinds),
             bos: spec.bos.filter(in_vocabulary),
             eos: spec.eos.filter(in_vocabulary),
             add_bos: merger.adds_bos(spec),
@@ -212,6 +215,7 @@ impl Tokenizer {
             controls: ControlSpellings::default(),
             end_ids: markers.ids(spec),
             end_that_is_text: None,
+            channels: None,
             bos: None,
             eos: None,
             add_bos: false,
@@ -309,6 +313,11 @@ impl Tokenizer {
     /// Whether the model wants a begin-of-sequence token in front of every text.
     pub fn adds_bos(&self) -> bool {
         self.add_bos
+    }
+
+    /// The tokens around the messages of a reply, if it has several.
+    pub(crate) fn channel_marks(&self) -> Option<&ChannelMarks> {
+        self.channels.as_ref()
     }
 
     /// How the control tokens are spelled; a chat template needs it to keep typed text apart.
