@@ -91,6 +91,11 @@ pub(super) fn odd(k: impl Into<i32>) -> i32 {
     2 * k.into() + 1
 }
 
+/// What the scales of two parts, a nibble each, make of the unit.
+pub(super) fn odd_nibbles(scales: u8) -> [i32; 2] {
+    [scales & 15, scales >> 4].map(odd)
+}
+
 impl Ladder {
     /// The number of a block with which the largest of its values becomes `level_max`.
     pub(super) fn d(&self, values: &[f32]) -> Half {

@@ -44,8 +44,7 @@ impl Stepped for Iq2Xs {
     }
 
     fn multiples(&self, sub_block_idx: usize) -> [i32; 2] {
-        let scales = self.scales[sub_block_idx];
-        [scales & 15, scales >> 4].map(codebook::odd)
+        codebook::odd_nibbles(self.scales[sub_block_idx])
     }
 
     fn quantize(values: &[f32]) -> Self {

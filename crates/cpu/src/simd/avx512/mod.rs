@@ -2,8 +2,8 @@
 //!
 //! Measured on one core of Zen 5 (3.9 GHz; at most 1,000 * 10^9 operations a second of 8-bit
 //! products and 250 of float32, 31 GB/s read from small pages): a prompt 740 GOP/s with Q4_0, 700
-//! Q8_0, 670 Q4_K, 650 Q5_0, 600 Q5_K, 510 Q6_K, 230 F16 and BF16; a reply 28 to 33 GB/s with each
-//! type. Attention with heads of 64 and seven queries to a key head: 177 GOP/s for 512 positions at
+//! Q8_0, 670 Q4_K, 650 Q5_0, 600 Q5_K, 510 Q6_K, 230 F16 and BF16, 800 IQ4_NL, 780 MXFP4, 770
+//! IQ4_XS, 600 Q3_K, 460 Q2_K; a reply 27 to 36 GB/s with each type. Attention with heads of 64 and seven queries to a key head: 177 GOP/s for 512 positions at
 //! once, 28 GB/s of keys and values for one position that sees 4,000.
 #![expect(
     clippy::needless_range_loop,
@@ -13,14 +13,10 @@
 mod lanes;
 mod products;
 
-use super::attention::AttendTask;
-use super::coded::Unfold;
-use super::delta::{DeltaStep, columns_by};
 use super::interleave::Interleave;
 use super::kernels::{Isa, Kernels, Linear, LinearTask, linear_table};
 use super::number::Number;
-use super::panel::PanelRow;
-use super::wide::{self, AttendTile, Corner, entries};
+use super::wide::{Corner, entries, walk};
 
 /// The family. A register is a group of outputs.
 #[derive(Clone, Copy)]
@@ -48,40 +44,30 @@ entries!(
 
 impl Linear for Avx512 {
     unsafe fn integers<B: Interleave>(task: &LinearTask) {
-        for group in task.groups.clone().step_by(2) {
-            let mut corner = Corner::new(group, task.rows.start);
-            while corner.row < task.rows.end {
-                // SAFETY: passed on from the caller; the rows and groups are those of the task.
-                corner.row += unsafe {
-                    match task.rows.end - corner.row {
-                        6.. => integer_tile::<B, 2, 6>(task, corner),
-                        4.. => integer_tile::<B, 2, 4>(task, corner),
-                        2.. => integer_tile::<B, 2, 2>(task, corner),
-                        _ => integer_tile::<B, 2, 1>(task, corner),
-                    }
-                };
+        // SAFETY: passed on from the caller; the walk keeps to the rows and groups of the task.
+        walk(task, 2, |corner, rows| unsafe {
+            match rows {
+                6.. => integer_tile::<B, 2, 6>(task, corner),
+                4.. => integer_tile::<B, 2, 4>(task, corner),
+                2.. => integer_tile::<B, 2, 2>(task, corner),
+                _ => integer_tile::<B, 2, 1>(task, corner),
             }
-        }
+        });
     }
 
     unsafe fn floats<N: Number>(task: &LinearTask) {
         // Few rows take more groups together, since each sum is one chain of additions: a chain
         // waits four cycles for itself, so eight of them keep both adders busy.
-        for group in task.groups.clone().step_by(4) {
-            let mut corner = Corner::new(group, task.rows.start);
-            while corner.row < task.rows.end {
-                // SAFETY: passed on from the caller; the rows and groups are those of the task.
-                corner.row += unsafe {
-                    match task.rows.end - corner.row {
-                        6.. => {
-                            float_tile::<N, 2, 6>(task, corner);
-                            float_tile::<N, 2, 6>(task, corner.right_by(2))
-                        }
-                        2.. => float_tile::<N, 4, 2>(task, corner),
-                        _ => float_tile::<N, 4, 1>(task, corner),
-                    }
-                };
+        // SAFETY: as above.
+        walk(task, 4, |corner, rows| unsafe {
+            match rows {
+                6.. => {
+                    float_tile::<N, 2, 6>(task, corner);
+                    float_tile::<N, 2, 6>(task, corner.right_by(2))
+                }
+                2.. => float_tile::<N, 4, 2>(task, corner),
+                _ => float_tile::<N, 4, 1>(task, corner),
             }
-        }
+        });
     }
 }

@@ -1,5 +1,5 @@
 //! Holds a table of kernels against the scalar truth, on fixed numbers. It runs at each start,
-//! in a few milliseconds; the tests use its parts with more cases.
+//! in some thirty milliseconds; the tests use its parts with more cases.
 
 mod attention;
 mod linear;

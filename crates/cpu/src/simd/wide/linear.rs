@@ -23,19 +23,10 @@ pub(in crate::simd) struct Corner {
     /// The lane of the group in which the first column begins.
     lane: usize,
     /// Its first row.
-    pub(in crate::simd) row: usize,
+    pub(super) row: usize,
 }
 
 impl Corner {
-    /// At the first lane of a group.
-    pub(in crate::simd) fn new(group: usize, row: usize) -> Self {
-        Self {
-            group,
-            lane: 0,
-            row,
-        }
-    }
-
     /// So many groups further on.
     pub(in crate::simd) fn right_by(self, groups: usize) -> Self {
         Self {
@@ -60,6 +51,25 @@ impl Corner {
             self.group + first / GROUP_ROWS,
             self.lane + first % GROUP_ROWS,
         )
+    }
+}
+
+/// Covers a task with tiles, some groups wide. `tile` is told where one begins and how many rows are
+/// left there, and says how many of them it took.
+pub(in crate::simd) fn walk(
+    task: &LinearTask,
+    groups: usize,
+    tile: impl Fn(Corner, usize) -> usize,
+) {
+    for group in task.groups.clone().step_by(groups) {
+        let mut corner = Corner {
+            group,
+            lane: 0,
+            row: task.rows.start,
+        };
+        while corner.row < task.rows.end {
+            corner.row += tile(corner, task.rows.end - corner.row);
+        }
     }
 }
 

@@ -15,13 +15,19 @@ pub(super) use attention::{AttendTile, attend, attend_by};
 pub(super) use coded::unfold;
 pub(super) use floats::floats;
 pub(super) use lanes::{Lanes, lanes};
-pub(super) use linear::{Acts, Corner, Part, integers, unpack};
+pub(super) use linear::{Acts, Corner, Part, integers, unpack, walk};
 pub(super) use rows::{add, quantize, rms_norm, silu_mul, to_half};
 
 /// The shared kernels, compiled for the instructions of a family; how many queries are attended to
 /// at once is listed from one on, and the columns of a delta net that are taken at once.
 macro_rules! entries {
     ($lanes:ident, $features:literal, queries $($queries:literal)*, columns $columns:literal) => {
+        use super::attention::AttendTask;
+        use super::coded::Unfold;
+        use super::delta::{DeltaStep, columns_by};
+        use super::panel::PanelRow;
+        use super::wide::{self, AttendTile};
+
         #[target_feature(enable = $features)]
         unsafe fn integer_tile<B: Interleave, const C: usize, const R: usize>(
             task: &LinearTask,
