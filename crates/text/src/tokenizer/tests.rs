@@ -75,6 +75,7 @@ fn vocabularies_that_cannot_be_exact_are_refused_by_name() {
         (change(|_| {}), Ok(())),
         (change(|spec| spec.types.clear()), Ok(())),
         (change(|spec| spec.pre = None), Ok(())),
+        (change(|spec| spec.pre = Some(String::new())), Ok(())),
         (
             change(|spec| spec.pre = Some("martian".into())),
             Err(TokenizerError::UnknownPreTokenizer {

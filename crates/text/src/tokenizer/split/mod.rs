@@ -35,9 +35,10 @@ pub(super) enum WholeWords {
 }
 
 impl Scheme {
-    /// The scheme that a file's pre-tokenizer name stands for. Without a name it is "default".
+    /// The scheme that a file's pre-tokenizer name stands for. Without a name, or with an
+    /// empty one, it is "default".
     pub(super) fn by_name(name: Option<&str>) -> Option<&'static Self> {
-        let name = name.unwrap_or("default");
+        let name = name.filter(|name| !name.is_empty()).unwrap_or("default");
         SCHEMES.iter().find(|scheme| scheme.names.contains(&name))
     }
 
