@@ -23,6 +23,7 @@ mod window;
 
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -63,6 +64,9 @@ fn main() -> ExitCode {
 
 /// Shows the window until it is closed.
 fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
+    let display = surroundings::display().ok_or(
+        "there is no display here. Start it in a desktop session, or say one with DISPLAY=:0",
+    )?;
     if let Some(switch) = graphics::choose(surroundings::machine(), wishes.rendering) {
         eprintln!("Drawing with {}=1: {}", switch.name, switch.why);
         // SAFETY: no other thread has been started yet, so nobody reads the environment now.
@@ -75,10 +79,15 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
     let data_dir = root::data_dir(wishes.data_dir);
     let paths = root::paths(data_dir.clone())?;
     panic_log::install(paths.logs_dir());
+    let broken = format!(
+        "is the display {} there? {} says what happened",
+        display.display(),
+        panic_log::file(&paths.logs_dir()).display()
+    );
     let mut context = tauri::generate_context!();
     // GTK ends a second program of the same name, also one with another folder.
     context.config_mut().app.enable_gtk_app_id &= data_dir.is_none();
-    let app = tauri::Builder::default()
+    let builder = tauri::Builder::default()
         // First, so that a second start ends before it opens anything.
         .plugin(single_instance(data_dir.as_deref()))
         .manage(picker())
@@ -103,10 +112,12 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::stop,
             commands::stop_loading,
         ])
-        .setup(move |app| Ok(set_up(app.handle(), paths, wishes.model.as_deref())?))
-        .build(context)?;
-    app.run(when_it_happens);
-    Ok(())
+        .setup(move |app| Ok(set_up(app.handle(), paths, wishes.model.as_deref())?));
+    // GTK gives up where the display does not answer. Nothing of what it left is used again.
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        builder.build(context).map(|app| app.run(when_it_happens))
+    }));
+    Ok(ran.map_err(|_| broken)??)
 }
 
 /// Opens what the user has kept, then the window on it.

@@ -27,9 +27,14 @@ pub(crate) fn install(folder: PathBuf) {
     }));
 }
 
+/// The log in this folder.
+pub(crate) fn file(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
 fn append(folder: &Path, text: &str) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
-    let path = folder.join(FILE);
+    let path = file(folder);
     let full = fs::metadata(&path).is_ok_and(|metadata| metadata.len() >= FILE_BYTES_MAX);
     let mut options = OpenOptions::new();
     options.create(true).write(true);

@@ -22,6 +22,17 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// Where windows are shown, as the desktop names it; none where there is no desktop. Systems that
+/// always have one do not name it.
+pub(crate) fn display() -> Option<OsString> {
+    if !cfg!(target_os = "linux") {
+        return Some(OsString::from("of this system"));
+    }
+    ["WAYLAND_DISPLAY", "DISPLAY"]
+        .into_iter()
+        .find_map(variable)
+}
+
 /// Milliseconds since 1970; 0 on a machine whose clock stands before that.
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now()
