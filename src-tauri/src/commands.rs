@@ -5,8 +5,8 @@
 //! a Stop must never wait behind other work.
 
 use candor_app::wire::{
-    Conversation, ConversationSummary, ModelDetails, ModelEntry, Sent, Settings, Snapshot, TurnBatch, Unsent,
-    WireError,
+    Conversation, ConversationSummary, ModelDetails, ModelEntry, Sent, Settings, Snapshot,
+    TurnBatch, Unsent, WireError,
 };
 use tauri::ipc::Channel;
 use tauri::{State, WebviewWindow};
