@@ -17,7 +17,8 @@ use support::{Budget, figure_kb};
 
 const ROUNDS: usize = 1_000;
 
-/// What the fuel of one rendering allows is 256 MB; what the allocator keeps comes on top.
+/// What the fuel of one rendering allows is 128 MB, twice that while a text grows; what the allocator
+/// keeps comes on top.
 const GROWTH_KB_MAX: u64 = 400 << 10;
 
 /// The largest memory that was really used: the stack of a template is mostly address space.

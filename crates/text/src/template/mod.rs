@@ -29,9 +29,10 @@ use marks::Taken;
 pub const TEMPLATE_BYTES_MAX: usize = 1 << 20;
 
 /// Work that one rendering may do: about one unit for an instruction and for each 64 bytes made.
-/// A conversation of a thousand turns takes under a hundredth of it. Using it up takes well under
-/// two seconds, and bounds the texts in memory to 256 MB (`print` says where it does not).
-pub const RENDER_FUEL: u64 = 4_000_000;
+/// A conversation of a thousand turns takes about a fiftieth of it. Using it up takes well under
+/// two seconds, and bounds the texts in memory to 128 MB, twice that while one grows (`print` says
+/// where it does not).
+pub const RENDER_FUEL: u64 = 2_000_000;
 
 /// Longest rendered text in bytes; more cannot be encoded either.
 pub const RENDER_BYTES_MAX: usize = crate::tokenizer::TEXT_BYTES_MAX;
@@ -286,8 +287,8 @@ fn bounded(mut message: String) -> String {
     message
 }
 
-fn raise_exception(message: String) -> Result<TemplateValue, Error> {
-    let message = bounded(message);
+fn raise_exception(message: &TemplateValue) -> Result<TemplateValue, Error> {
+    let message = bounded(print::beginning(message, MESSAGE_CHARS_MAX * char::MAX.len_utf8()));
     let error = Error::new(ErrorKind::InvalidOperation, message.clone());
     Err(error.with_source(Raised(message)))
 }

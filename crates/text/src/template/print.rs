@@ -94,3 +94,33 @@ impl Write for Printer<'_, '_, '_, '_, '_> {
         self.out.write_str(text)
     }
 }
+
+/// The beginning of a value's text, whatever the value holds: what goes beyond some bytes is not
+/// even made, and every level of a list takes one.
+pub(super) fn beginning(value: &Value, bytes: usize) -> String {
+    let mut text = Beginning {
+        text: String::new(),
+        left: bytes,
+    };
+    // The only failure is that it is full.
+    let _ = write!(text, "{value}");
+    text.text
+}
+
+struct Beginning {
+    text: String,
+    left: usize,
+}
+
+impl Write for Beginning {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let fits = text.floor_char_boundary(self.left);
+        self.text.push_str(&text[..fits]);
+        self.left -= fits;
+        if fits < text.len() {
+            self.left = 0;
+            return Err(fmt::Error);
+        }
+        Ok(())
+    }
+}

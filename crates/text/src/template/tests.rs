@@ -520,6 +520,12 @@ fn values_within_values_are_dropped_and_refused_and_overflow_nothing() {
             }),
         ),
         (
+            "{% set n.x = n %}{{ raise_exception(n) }}".to_owned(),
+            Err(TemplateError::Refused {
+                message: format!("{}…", "{'x': ".repeat(67).get(..400).unwrap()),
+            }),
+        ),
+        (
             "{{ [1, 'a\"b', [2.0, none], {'k': true, 'l': []}] }}{{ {} }}".to_owned(),
             Ok("[1, 'a\"b', [2.0, None], {'k': True, 'l': []}]{}".to_owned()),
         ),
