@@ -17,6 +17,7 @@ pub(in crate::simd) unsafe fn floats<L: Lanes, N: Number, const C: usize, const 
     task: &LinearTask,
     corner: Corner,
 ) -> usize {
+    let corner = corner.of_columns::<L, C>();
     if corner.group >= task.groups.end {
         return R;
     }

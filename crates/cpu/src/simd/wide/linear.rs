@@ -43,6 +43,18 @@ impl Corner {
         }
     }
 
+    /// The same for `C` columns. As many as make up a group begin at its first lane; saying so here
+    /// spares the products a register for it, and 5 to 12 % of the time of a reply with Q4_K.
+    #[inline(always)]
+    pub(super) fn of_columns<L: Lanes, const C: usize>(self) -> Self {
+        let lane = if C * L::COUNT < GROUP_ROWS {
+            self.lane
+        } else {
+            0
+        };
+        Self { lane, ..self }
+    }
+
     /// The group of column `c`, which is a register of outputs, and its first lane there.
     #[inline(always)]
     pub(super) fn column<L: Lanes>(self, c: usize) -> (usize, usize) {
@@ -84,6 +96,7 @@ pub(in crate::simd) unsafe fn integers<L: Lanes, B: Interleave, const C: usize, 
     task: &LinearTask,
     corner: Corner,
 ) -> usize {
+    let corner = corner.of_columns::<L, C>();
     // SAFETY: every address below lies in a group of the matrix or in a row of the panel, as the
     // caller states; a prefetch may be to any address.
     unsafe {
