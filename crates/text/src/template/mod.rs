@@ -288,7 +288,10 @@ fn bounded(mut message: String) -> String {
 }
 
 fn raise_exception(message: &TemplateValue) -> Result<TemplateValue, Error> {
-    let message = bounded(print::beginning(message, MESSAGE_CHARS_MAX * char::MAX.len_utf8()));
+    let message = bounded(print::beginning(
+        message,
+        MESSAGE_CHARS_MAX * char::MAX.len_utf8(),
+    ));
     let error = Error::new(ErrorKind::InvalidOperation, message.clone());
     Err(error.with_source(Raised(message)))
 }
