@@ -20,7 +20,7 @@ use crate::wire::{KvChoice, OpenModel, Settings};
 use crate::{facts, library, path_id, words};
 
 /// The state comes in pages of this many tokens.
-const PAGE_TOKENS: u64 = 256;
+const PAGE_TOKENS: usize = 256;
 
 /// With less context than this a model can hold no conversation; it is refused instead.
 const CONTEXT_TOKENS_MIN: usize = 512;
@@ -420,23 +420,27 @@ fn attempt(
     }
 }
 
-/// The context that needs so many bytes less than the usual one, and the usual one.
+/// The longest context that needs so many bytes less than the usual one, and the usual one.
 fn context_that_fits(path: &Path, kv: KvType, excess_bytes: u64) -> Option<(usize, usize)> {
     let file = ModelFile::open(path).ok()?;
     let graph = candor_arch::build(file.index()).ok()?;
     let wanted = graph.hparams.context_length.min(CONTEXT_TOKENS_DEFAULT);
-    let options = FootprintOptions {
-        state_tokens: wanted,
-        kv,
-        rows_max: CHUNK_TOKENS,
+    let state_bytes = |tokens: usize| {
+        let options = FootprintOptions {
+            state_tokens: tokens,
+            kv,
+            rows_max: CHUNK_TOKENS,
+        };
+        footprint(&graph, file.index(), options).state_bytes
     };
-    let per_token = footprint(&graph, file.index(), options)
-        .state_bytes_per_token
-        .max(1);
-    let fits = (wanted as u64).checked_sub(excess_bytes.div_ceil(per_token))?;
-    let fits = fits / PAGE_TOKENS * PAGE_TOKENS;
-    let fits = usize::try_from(fits).ok()?;
-    (fits >= CONTEXT_TOKENS_MIN).then_some((fits, wanted))
+    let all = state_bytes(wanted.next_multiple_of(PAGE_TOKENS));
+    let bytes_max = all.checked_sub(excess_bytes)?;
+    // Layers that see the last tokens only take as much as before until the context is shorter
+    // than that, so what a token takes does not tell what a shorter context saves.
+    let pages = CONTEXT_TOKENS_MIN.div_ceil(PAGE_TOKENS)..=wanted / PAGE_TOKENS;
+    let mut contexts = pages.rev().map(|pages| pages * PAGE_TOKENS);
+    let fits = contexts.find(|tokens| state_bytes(*tokens) <= bytes_max)?;
+    Some((fits, wanted))
 }
 
 #[cfg(test)]
@@ -448,6 +452,34 @@ mod tests {
     use candor_testkit::scripted::Script;
 
     use super::*;
+
+    /// Most layers of this one see 16 tokens, which no shorter context takes away.
+    #[test]
+    fn a_shorter_context_saves_what_it_is_said_to_save() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
+        let path = models.join("s16-gemma3-q4_0.gguf");
+        let fits = |excess| context_that_fits(&path, KvType::F16, excess);
+        let file = ModelFile::open(&path).unwrap();
+        let graph = candor_arch::build(file.index()).unwrap();
+        let state_bytes = |state_tokens| {
+            let options = FootprintOptions {
+                state_tokens,
+                kv: KvType::F16,
+                rows_max: CHUNK_TOKENS,
+            };
+            footprint(&graph, file.index(), options).state_bytes
+        };
+        let (all, wanted) = fits(0).unwrap();
+        assert_eq!(all, wanted);
+        let most = state_bytes(wanted) - state_bytes(CONTEXT_TOKENS_MIN);
+        for excess in [1, most / 2, most] {
+            let (context, _) = fits(excess).unwrap();
+            assert!(state_bytes(wanted) - state_bytes(context) >= excess);
+            let longer = state_bytes(context + PAGE_TOKENS);
+            assert!(state_bytes(wanted).saturating_sub(longer) < excess);
+        }
+        assert_eq!(fits(most + 1), None);
+    }
 
     #[test]
     fn the_model_loaded_last_answers_in_whichever_order_the_loads_are_noted() {
