@@ -22,7 +22,7 @@ mod window;
 
 pub use home::Home;
 pub use processes::{is_alive, kill_hard, running};
-pub use requirements::{Model, Requirements, one_at_a_time};
+pub use requirements::{Model, Requirements};
 pub use steps::{Banner, Reply};
 pub use wait::{HANG_LIMIT, LOAD_LIMIT, eventually};
 pub use window::Window;

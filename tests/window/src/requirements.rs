@@ -11,16 +11,12 @@ use crate::window::Window;
 /// There is one screen and one keyboard focus: the tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Waits for the test's turn. A test that failed does not stop the others.
-pub fn one_at_a_time() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The program under test, the driver, and the folder with real models.
+/// The program under test, the driver, the folder with real models, and the test's turn.
 pub struct Requirements {
     /// The program under test.
     pub app: PathBuf,
     models: PathBuf,
+    _turn: MutexGuard<'static, ()>,
 }
 
 /// Real models to test with; tiny ones are made on the spot.
@@ -31,7 +27,8 @@ pub enum Model {
 }
 
 impl Requirements {
-    /// Finds them, or says on which of them the test did not run.
+    /// Finds them and waits for the test's turn, or says for lack of which the test did not run.
+    /// A test that failed does not stop the others.
     pub fn find(test: &str) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let root = root.canonicalize().expect("the workspace's folder");
@@ -41,6 +38,7 @@ impl Requirements {
         let found = Self {
             app: folder("CANDOR_APP", "target/debug/candor-desktop"),
             models: folder("CANDOR_TEST_MODELS", "target/models"),
+            _turn: TURN.lock().unwrap_or_else(PoisonError::into_inner),
         };
         let missing = if !found.app.is_file() {
             "the program is not built: cargo build --package candor-desktop"
@@ -55,8 +53,15 @@ impl Requirements {
         None
     }
 
+    /// The same with the file of a model.
+    pub fn with(model: Model, test: &str) -> Option<(Self, PathBuf)> {
+        let found = Self::find(test)?;
+        let path = found.model(model, test)?;
+        Some((found, path))
+    }
+
     /// The file of a model, or a word that the test did not run for lack of it.
-    pub fn model(&self, model: Model, test: &str) -> Option<PathBuf> {
+    fn model(&self, model: Model, test: &str) -> Option<PathBuf> {
         let path = match model {
             Model::SmolLm2 => self.models.join("smollm2-135m-instruct-q4_1.gguf"),
         };

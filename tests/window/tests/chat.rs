@@ -1,19 +1,14 @@
 //! Opening a model and talking to it, as a person does.
 
 use anyhow::{Result, ensure};
-use candor_window_tests::{Home, Model, Requirements, Window, one_at_a_time};
+use candor_window_tests::{Home, Model, Requirements, Window};
 
 /// A question that small models answer at length.
 const LONG: &str = "Write a long story about a lighthouse keeper and her dog, in many chapters.";
 
 #[test]
 fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
-    let test = "the whole way of a chat";
-    let _turn = one_at_a_time();
-    let Some(needs) = Requirements::find(test) else {
-        return Ok(());
-    };
-    let Some(model) = needs.model(Model::SmolLm2, test) else {
+    let Some((needs, model)) = Requirements::with(Model::SmolLm2, "the whole way of a chat") else {
         return Ok(());
     };
     let home = Home::new()?;
@@ -73,12 +68,7 @@ fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
 
 #[test]
 fn the_starter_model_is_one_click_away() -> Result<()> {
-    let test = "the starter model";
-    let _turn = one_at_a_time();
-    let Some(needs) = Requirements::find(test) else {
-        return Ok(());
-    };
-    let Some(model) = needs.model(Model::SmolLm2, test) else {
+    let Some((needs, model)) = Requirements::with(Model::SmolLm2, "the starter model") else {
         return Ok(());
     };
     let home = Home::new()?;
@@ -93,12 +83,7 @@ fn the_starter_model_is_one_click_away() -> Result<()> {
 
 #[test]
 fn a_reply_is_written_again_beside_the_first() -> Result<()> {
-    let test = "regenerating a reply";
-    let _turn = one_at_a_time();
-    let Some(needs) = Requirements::find(test) else {
-        return Ok(());
-    };
-    let Some(model) = needs.model(Model::SmolLm2, test) else {
+    let Some((needs, model)) = Requirements::with(Model::SmolLm2, "regenerating a reply") else {
         return Ok(());
     };
     let home = Home::new()?;
@@ -121,12 +106,9 @@ fn a_reply_is_written_again_beside_the_first() -> Result<()> {
 
 #[test]
 fn closing_while_it_writes_keeps_the_text_and_leaves_nothing_behind() -> Result<()> {
-    let test = "closing the window while it writes";
-    let _turn = one_at_a_time();
-    let Some(needs) = Requirements::find(test) else {
-        return Ok(());
-    };
-    let Some(model) = needs.model(Model::SmolLm2, test) else {
+    let Some((needs, model)) =
+        Requirements::with(Model::SmolLm2, "closing the window while it writes")
+    else {
         return Ok(());
     };
     let home = Home::new()?;

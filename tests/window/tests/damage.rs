@@ -2,11 +2,10 @@
 
 use anyhow::{Result, ensure};
 use candor_testkit::{Damage, TinyModel};
-use candor_window_tests::{HANG_LIMIT, Home, Requirements, Window, eventually, one_at_a_time};
+use candor_window_tests::{HANG_LIMIT, Home, Requirements, Window, eventually};
 
 #[test]
 fn every_damaged_file_gets_a_sentence_and_the_window_stays_usable() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("damaged files") else {
         return Ok(());
     };
@@ -51,7 +50,6 @@ fn every_damaged_file_gets_a_sentence_and_the_window_stays_usable() -> Result<()
 
 #[test]
 fn a_dialog_that_is_cancelled_changes_nothing() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("a cancelled dialog") else {
         return Ok(());
     };

@@ -1,12 +1,11 @@
 //! The doors that the window does not have: a reply is text from a stranger.
 
 use anyhow::{Result, ensure};
-use candor_window_tests::{Home, Requirements, Window, one_at_a_time};
+use candor_window_tests::{Home, Requirements, Window};
 use serde_json::json;
 
 #[test]
 fn nothing_foreign_runs_or_loads_in_the_page() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("what the page may load") else {
         return Ok(());
     };
@@ -74,7 +73,6 @@ fn nothing_foreign_runs_or_loads_in_the_page() -> Result<()> {
 
 #[test]
 fn only_our_own_commands_are_granted() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("what the page may ask for") else {
         return Ok(());
     };

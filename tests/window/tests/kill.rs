@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use candor_testkit::Random;
-use candor_window_tests::{
-    HANG_LIMIT, Home, Model, Reply, Requirements, Window, eventually, one_at_a_time,
-};
+use candor_window_tests::{HANG_LIMIT, Home, Model, Reply, Requirements, Window, eventually};
 
 /// Kills in a plain test run; a soak asks for more.
 const KILLS: usize = 3;
@@ -21,12 +19,9 @@ fn question(round: usize) -> String {
 
 #[test]
 fn killed_at_any_moment_it_keeps_the_question_and_the_text() -> Result<()> {
-    let test = "a kill in the middle of a reply";
-    let _turn = one_at_a_time();
-    let Some(needs) = Requirements::find(test) else {
-        return Ok(());
-    };
-    let Some(model) = needs.model(Model::SmolLm2, test) else {
+    let Some((needs, model)) =
+        Requirements::with(Model::SmolLm2, "a kill in the middle of a reply")
+    else {
         return Ok(());
     };
     let home = Home::new()?;
@@ -87,12 +82,9 @@ fn killed_at_any_moment_it_keeps_the_question_and_the_text() -> Result<()> {
 
 #[test]
 fn asked_to_end_by_the_system_it_ends_as_when_it_is_closed() -> Result<()> {
-    let test = "a log-out in the middle of a reply";
-    let _turn = one_at_a_time();
-    let Some(needs) = Requirements::find(test) else {
-        return Ok(());
-    };
-    let Some(model) = needs.model(Model::SmolLm2, test) else {
+    let Some((needs, model)) =
+        Requirements::with(Model::SmolLm2, "a log-out in the middle of a reply")
+    else {
         return Ok(());
     };
     let path = model.to_string_lossy();

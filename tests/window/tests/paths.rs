@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use candor_testkit::TinyModel;
-use candor_window_tests::{Home, Requirements, Window, one_at_a_time};
+use candor_window_tests::{Home, Requirements, Window};
 
 /// The longest name that common file systems hold, in bytes.
 const NAME_BYTES_MAX: usize = 250;
@@ -30,7 +30,6 @@ fn names() -> Vec<(OsString, String)> {
 
 #[test]
 fn any_name_opens_by_dialog_and_is_found_again_after_a_restart() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("awkward names") else {
         return Ok(());
     };
@@ -68,7 +67,6 @@ fn any_name_opens_by_dialog_and_is_found_again_after_a_restart() -> Result<()> {
 
 #[test]
 fn any_name_opens_from_the_command_line() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("awkward names on the command line") else {
         return Ok(());
     };
@@ -87,7 +85,6 @@ fn any_name_opens_from_the_command_line() -> Result<()> {
 
 #[test]
 fn a_second_start_hands_its_file_to_the_window_that_is_open() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("a second start") else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
 //! What was typed and not sent is there again, however the window went.
 
 use anyhow::{Result, ensure};
-use candor_window_tests::{HANG_LIMIT, Home, Requirements, Window, eventually, one_at_a_time};
+use candor_window_tests::{HANG_LIMIT, Home, Requirements, Window, eventually};
 use serde_json::json;
 
 const BOX: &str = "[data-testid=composer]";
@@ -18,7 +18,6 @@ fn found(window: &Window) -> Result<String> {
 
 #[test]
 fn words_that_were_not_sent_are_there_after_a_close_and_after_a_kill() -> Result<()> {
-    let _turn = one_at_a_time();
     let Some(needs) = Requirements::find("words that were not sent") else {
         return Ok(());
     };
