@@ -3,13 +3,24 @@
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 /// The processes of our program that were started with this word in their command line.
 pub fn running(program: &str, word: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     numbers.filter(|&pid| is_ours(pid, program, word)).collect()
+}
+
+/// Memory that a process has in use.
+///
+/// # Errors
+/// If there is no such process.
+pub fn resident_kb(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let figure = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    Ok(figure.context("a figure in kB")?.parse()?)
 }
 
 /// Whether a process runs; one that has ended and waits to be collected does not.

@@ -13,6 +13,9 @@ use crate::window::Window;
 /// The protocol's private character for the Enter key.
 const ENTER: &str = "\u{e007}";
 
+/// Likewise for Esc.
+const ESCAPE: &str = "\u{e00c}";
+
 /// The replies on the page.
 const REPLIES: &str = "[data-testid=message][data-role=assistant]";
 
@@ -209,6 +212,31 @@ impl Window {
             Some(ms) if ms >= 0.0 => Ok(Duration::from_secs_f64(ms / 1e3)),
             _ => bail!("Stop was not answered within {HANG_LIMIT:?}"),
         }
+    }
+
+    /// Presses Esc in the box, and waits until the last reply is no longer being written.
+    ///
+    /// # Errors
+    /// If nothing is written, or it goes on.
+    pub fn escape(&self) -> Result<Reply> {
+        let writing = self.reply()?.context("a reply")?;
+        ensure!(writing.state == "writing", "nothing to stop: {writing:?}");
+        self.type_into("[data-testid=composer]", ESCAPE)?;
+        self.wait_for_end()?;
+        self.stands_still()
+    }
+
+    /// Pastes a message, however long, and presses Enter.
+    ///
+    /// # Errors
+    /// If there is nowhere to type.
+    pub fn paste(&self, text: &str) -> Result<()> {
+        // The driver would type it key by key.
+        let body = "const box = document.querySelector('[data-testid=composer]');
+            box.value = arguments[0];
+            box.dispatchEvent(new InputEvent('input', { bubbles: true }));";
+        self.script(body, &[json!(text)])?;
+        self.ask("")
     }
 
     /// Makes sure that the last reply no longer changes.

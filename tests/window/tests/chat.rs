@@ -1,7 +1,7 @@
 //! Opening a model and talking to it, as a person does.
 
 use anyhow::{Result, ensure};
-use candor_window_tests::{Home, Model, Requirements, Window};
+use candor_window_tests::{HANG_LIMIT, Home, Model, Requirements, Window, eventually};
 
 /// A question that small models answer at length.
 const LONG: &str = "Write a long story about a lighthouse keeper and her dog, in many chapters.";
@@ -67,6 +67,63 @@ fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
 }
 
 #[test]
+fn escape_stops_the_reading_of_a_question_and_the_writing_of_a_reply() -> Result<()> {
+    let Some((needs, model)) = Requirements::with(Model::SmolLm2, "Esc") else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+    let path = model.to_string_lossy();
+    let window = Window::open(&needs, &home, &[&path])?;
+    window.wait_for_model("smollm2")?;
+
+    // Some six thousand tokens: read for longer than it takes to press a key.
+    window.paste(&"The keeper counts the ships and writes them down. ".repeat(550))?;
+    eventually("a reply that waits for its first word", HANG_LIMIT, || {
+        Ok(window.reply()?.filter(|reply| reply.state == "writing"))
+    })?;
+    let early = window.escape()?;
+    ensure!(
+        early.state == "stopped" && early.text.is_empty(),
+        "{early:?}"
+    );
+
+    window.ask(LONG)?;
+    let seen = window.watch_it_grow(40)?.text;
+    let late = window.escape()?;
+    ensure!(late.state == "stopped", "{late:?}");
+    ensure!(late.text.len() + 8 >= seen.len(), "{late:?} after {seen:?}");
+
+    window.ask("Say hello.")?;
+    let answered = window.wait_for_end()?;
+    ensure!(answered.state == "finished", "{answered:?}");
+    window.close()
+}
+
+#[test]
+fn a_model_is_described_before_it_is_opened() -> Result<()> {
+    let Some((needs, model)) = Requirements::with(Model::SmolLm2, "details of a model") else {
+        return Ok(());
+    };
+    let home = Home::new()?;
+    home.write_settings(r#"{"theme": "dark"}"#)?;
+    home.place(&model, "data/models/smollm2-135m-instruct-q4_1.gguf")?;
+    let window = Window::open(&needs, &home, &[])?;
+    window.open_menu()?;
+    window.click("[data-testid=model-info]")?;
+    window.wait_for("[data-testid=no-findings]")?;
+    let text = window.text("[data-testid=model-details]")?;
+    let text = text.unwrap_or_default();
+    for words in ["llama", "Q4_1", "8,192 tokens", "runs on the CPU"] {
+        ensure!(text.contains(words), "{words} in {text}");
+    }
+    let dark = window.script("return document.documentElement.dataset.theme", &[])?;
+    ensure!(dark == "dark", "{dark}");
+    needs.picture(&window, "details-dark")?;
+    ensure!(window.banner()?.kind == "no-model", "nothing was opened");
+    window.close()
+}
+
+#[test]
 fn the_starter_model_is_one_click_away() -> Result<()> {
     let Some((needs, model)) = Requirements::with(Model::SmolLm2, "the starter model") else {
         return Ok(());
@@ -94,7 +151,7 @@ fn a_reply_is_written_again_beside_the_first() -> Result<()> {
     window.wait_for_end()?;
     let before = window.attribute("[data-testid=message]", "data-id")?;
     window.click("[data-testid=regenerate]")?;
-    candor_window_tests::eventually("another reply", candor_window_tests::HANG_LIMIT, || {
+    eventually("another reply", HANG_LIMIT, || {
         let now = window.attribute("[data-testid=message]", "data-id")?;
         Ok((now != before).then_some(()))
     })?;

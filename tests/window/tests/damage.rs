@@ -2,7 +2,10 @@
 
 use anyhow::{Result, ensure};
 use candor_testkit::{Damage, TinyModel};
-use candor_window_tests::{HANG_LIMIT, Home, Requirements, Window, eventually};
+use candor_window_tests::{HANG_LIMIT, Home, Requirements, Window, eventually, resident_kb};
+
+/// What the program may have taken for good once all files were refused.
+const GROWTH_KB_MAX: u64 = 20_000;
 
 #[test]
 fn every_damaged_file_gets_a_sentence_and_the_window_stays_usable() -> Result<()> {
@@ -17,6 +20,7 @@ fn every_damaged_file_gets_a_sentence_and_the_window_stays_usable() -> Result<()
     window.pick(&home, &good)?;
     window.wait_for_model("good.gguf")?;
     let process = window.process()?;
+    let before = resident_kb(process)?;
 
     for damage in Damage::ALL {
         let path = damage.write(&home.join("."), &tiny)?;
@@ -41,6 +45,12 @@ fn every_damaged_file_gets_a_sentence_and_the_window_stays_usable() -> Result<()
         ensure!(shown.contains("good"), "after {name}: {shown}");
     }
     ensure!(window.process()? == process, "it is the same process still");
+    let after = resident_kb(process)?;
+    println!("MEMORY: {before} kB before the files, {after} kB after them");
+    ensure!(
+        after <= before + GROWTH_KB_MAX,
+        "{before} kB grew to {after} kB"
+    );
 
     window.ask("x")?;
     let reply = window.wait_for_end()?;
