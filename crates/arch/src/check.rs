@@ -24,7 +24,7 @@ pub enum Problem {
         /// The name of the other.
         found: String,
     },
-    /// A tensor that nothing asks for is one of those that change the results.
+    /// A tensor that nothing asks for is not known to leave the results as they are.
     Unused {
         /// Its name.
         name: String,
@@ -103,8 +103,18 @@ fn shape(dims: &[usize]) -> String {
     dims.join(" × ")
 }
 
-/// How the names of tensors end that change products or rows: left out, they would leave a model that
-/// runs and writes nonsense.
+/// What a layer may hold that nothing asks for. Anything else could change what the layer gives, and
+/// left out it would leave a model that runs and writes nonsense. These are the inverse frequencies
+/// of the rotation, which follow from its base: old checkpoints held them for each layer, and
+/// llama.cpp's converter passed them on until May 2024 (ChatQA-1.5 8B has them).
+const IDLE_IN_LAYERS: [&str; 2] = [
+    // GGUF's name.
+    "attn_rot_embd",
+    // Hugging Face's, which files keep whose converter did not know it.
+    "self_attn.rotary_emb.inv_freq",
+];
+
+/// How the names of tensors end that belong to no layer and change products or rows.
 const NEEDED_ENDS: [&str; 3] = [".bias", ".scale", "norm.weight"];
 
 /// How the names of tensors begin that turn queries and keys in another way.
@@ -113,8 +123,9 @@ const ROPE_FACTORS: &str = "rope_factors";
 /// How the names of tensors begin that belong to no layer and change rows.
 const BEFORE_AND_BEHIND: [&str; 2] = ["token_embd", "output"];
 
-/// Every problem of the file with this graph; empty if it can be run. Tensors that the graph does
-/// not ask for are no problem, unless they change what its layers give.
+/// Every problem of the file with this graph; empty if it can be run. What its layers hold has to be
+/// asked for; other tensors that the graph does not ask for are a problem only if they are known to
+/// change the results.
 pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
     let wanted: HashSet<&str> = graph.weights.iter().map(|w| w.name.as_str()).collect();
     let mut extra: Vec<&TensorInfo> = index
@@ -133,25 +144,30 @@ pub fn check(graph: &Graph, index: &Index) -> Vec<Problem> {
             None => problems.push(missing(weight, &mut extra, index)),
         }
     }
-    let belongs = |name: &str| match name.strip_prefix("blk.") {
-        // Layers behind the last are another model's, which guesses what this one will say.
-        Some(rest) => {
-            let layer = rest.split('.').next().and_then(|layer| layer.parse().ok());
-            layer.is_some_and(|layer: usize| layer < graph.hparams.n_layers)
-        }
-        None => BEFORE_AND_BEHIND
-            .iter()
-            .any(|start| name.starts_with(start)),
-    };
-    let changes = |name: &str| {
-        let ends = NEEDED_ENDS.iter().any(|end| name.ends_with(end));
-        name.starts_with(ROPE_FACTORS) || (ends && belongs(name))
-    };
-    let unused = extra.into_iter().filter(|tensor| changes(&tensor.name));
+    let n_layers = graph.hparams.n_layers;
+    let unused = extra
+        .into_iter()
+        .filter(|tensor| may_change(&tensor.name, n_layers));
     problems.extend(unused.map(|tensor| Problem::Unused {
         name: tensor.name.clone(),
     }));
     problems
+}
+
+/// Whether the results may be others without a tensor of this name.
+fn may_change(name: &str, n_layers: usize) -> bool {
+    let Some(rest) = name.strip_prefix("blk.") else {
+        let outside = BEFORE_AND_BEHIND.iter().any(|at| name.starts_with(at));
+        let ends = NEEDED_ENDS.iter().any(|end| name.ends_with(end));
+        return name.starts_with(ROPE_FACTORS) || (outside && ends);
+    };
+    let Some((layer, part)) = rest.split_once('.') else {
+        return false;
+    };
+    let part = part.strip_suffix(".weight").unwrap_or(part);
+    // Layers behind the last are another model's, which guesses what this one will say.
+    let belongs = layer.parse().is_ok_and(|layer: usize| layer < n_layers);
+    belongs && !IDLE_IN_LAYERS.contains(&part)
 }
 
 fn compare(weight: &Weight, tensor: &TensorInfo) -> Option<Problem> {
@@ -180,7 +196,10 @@ fn missing(weight: &Weight, extra: &mut Vec<&TensorInfo>, index: &Index) -> Prob
         .strip_suffix(".weight")
         .map(|stem| format!("{stem}_exps.weight"));
     match stack.filter(|stack| index.tensor(stack).is_some()) {
-        Some(found) => Problem::Experts { name, found },
+        Some(found) => {
+            extra.retain(|tensor| tensor.name != found);
+            Problem::Experts { name, found }
+        }
         None => Problem::Missing {
             name,
             perhaps: take_alike(weight, extra),
