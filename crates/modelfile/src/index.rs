@@ -81,6 +81,13 @@ pub enum Note {
         /// Its kind, such as `WordPiece`.
         found: String,
     },
+    /// A file beside the model, which says how text is read, was left aside.
+    SidecarUnread {
+        /// The file's name.
+        file: String,
+        /// Why it could not be read.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Note {
@@ -118,6 +125,10 @@ impl fmt::Display for Note {
             Self::SidecarKind { found } => {
                 let found = Shown(found);
                 write!(f, "the tokenizer.json beside the file holds a {found} vocabulary, which is not read")
+            }
+            Self::SidecarUnread { file, reason } => {
+                let (file, reason) = (Shown(file), Shown(reason));
+                write!(f, "{file} beside the file was left aside: {reason}")
             }
         }
     }

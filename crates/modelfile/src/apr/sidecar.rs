@@ -2,11 +2,13 @@
 //! likewise `tokenizer_config.json` for the template and the ends.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::index::{Index, Note};
+use crate::shown::sizes;
 use crate::tokenizer_spec::{CHARACTER_MERGES, TokenType, TokenizerSpec};
 
 use super::tokenizer::UNNAMED;
@@ -19,13 +21,15 @@ pub(super) fn complete(index: &mut Index, path: &Path) {
     if index.tokenizer.is_some() {
         return;
     }
-    let Some(text) = beside(path, "tokenizer.json") else {
-        index.notes.push(Note::NoTokenizer);
-        return;
+    let text = match beside(path, "tokenizer.json") {
+        Ok(Some((_, text))) => text,
+        Ok(None) => return index.notes.push(Note::NoTokenizer),
+        Err(note) => return index.notes.push(note),
     };
-    let config = beside(path, "tokenizer_config.json");
-    let config = config.and_then(|text| serde_json::from_str::<Config>(&text).ok());
-    let config = config.unwrap_or_default();
+    let config = config(path).unwrap_or_else(|note| {
+        index.notes.push(note);
+        Config::default()
+    });
     match spec(&text, &config) {
         Ok(spec) => index.tokenizer = Some(spec),
         Err(note) => index.notes.push(note),
@@ -33,6 +37,17 @@ pub(super) fn complete(index: &mut Index, path: &Path) {
     if index.chat_template.is_none() {
         index.chat_template = config.template();
     }
+}
+
+/// The template and the ends, nothing if there is no such file.
+fn config(path: &Path) -> Result<Config, Note> {
+    let Some((file, text)) = beside(path, "tokenizer_config.json")? else {
+        return Ok(Config::default());
+    };
+    serde_json::from_str(&text).map_err(|error| Note::SidecarUnread {
+        file,
+        reason: error.to_string(),
+    })
 }
 
 /// The vocabulary of a tokenizer file, or why it cannot be used.
@@ -60,22 +75,43 @@ struct OtherModel {
     kind: String,
 }
 
-fn beside(path: &Path, name: &str) -> Option<String> {
-    let mut own = path.file_stem()?.to_owned();
+/// The name and text of the file beside the model, its own one or the folder's; a note if the one
+/// that is there cannot be read.
+fn beside(path: &Path, name: &str) -> Result<Option<(String, String)>, Note> {
+    let mut own = path.file_stem().unwrap_or_default().to_owned();
     own.push(".");
     own.push(name);
-    [path.with_file_name(own), path.with_file_name(name)]
-        .iter()
-        .find_map(|path| {
-            let size = std::fs::metadata(path)
-                .ok()
-                .filter(std::fs::Metadata::is_file)?
-                .len();
-            if size > FILE_BYTES_MAX {
-                return None;
+    for path in [path.with_file_name(&own), path.with_file_name(name)] {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        match read(&path) {
+            Ok(None) => {}
+            Ok(Some(text)) => return Ok(Some((file.into_owned(), text))),
+            Err(reason) => {
+                let file = file.into_owned();
+                return Err(Note::SidecarUnread { file, reason });
             }
-            std::fs::read_to_string(path).ok()
-        })
+        }
+    }
+    Ok(None)
+}
+
+/// A file's text, nothing if there is no such file, or why it cannot be read.
+fn read(path: &Path) -> Result<Option<String>, String> {
+    let found = match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => found,
+        Ok(_) => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    if found.len() > FILE_BYTES_MAX {
+        let (found, most) = sizes(found.len(), FILE_BYTES_MAX);
+        return Err(format!("it has {found}, at most {most} are read"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err("its text is not UTF-8".to_owned()),
+    }
 }
 
 #[derive(Deserialize)]
