@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::headless::{Finding, InspectOptions, Weight, describe};
 use crate::library;
+use crate::models::Wish;
 use crate::wire::{Detail, FindingWeight, ModelDetails, ModelFinding};
 use crate::words;
 
@@ -21,6 +22,7 @@ impl App {
             // The app goes no further than a model was trained.
             context_default_max: settings.context.map(|tokens| tokens as usize),
             kv: Some(settings.kv.into()),
+            threads: Some(Wish::of(&settings, self.inner.config.threads).threads),
             free_memory: (self.inner.config.free_memory)(),
             ..InspectOptions::default()
         };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use candor_arch::{FootprintOptions, footprint};
+use candor_arch::{FootprintOptions, PAGE_TOKENS, StateSizes, footprint};
 use candor_backend::{CancelToken, KvType, Precision};
 use candor_engine::{
     CONTEXT_TOKENS_DEFAULT, EngineHandle, EngineState, LoadFailure, LoadOptions, LoadSpec,
@@ -18,9 +18,6 @@ use crate::banner::{ContextLimit, ModelFacts};
 use crate::compose::{BackendChoice, Backends};
 use crate::wire::{KvChoice, OpenModel, Settings};
 use crate::{facts, library, path_id, words};
-
-/// The state comes in pages of this many tokens.
-const PAGE_TOKENS: usize = 256;
 
 /// With less context than this a model can hold no conversation; it is refused instead.
 const CONTEXT_TOKENS_MIN: usize = 512;
@@ -372,7 +369,7 @@ pub(crate) fn load(to: &Destination, load: &RunningLoad) -> Result<ChatModel, Lo
             available_bytes,
         }) if context.is_none() => {
             let excess = needed_bytes.saturating_sub(available_bytes);
-            let Some((fits, wanted)) = context_that_fits(&load.path, wish.kv, excess) else {
+            let Some((fits, wanted)) = context_that_fits(&load.path, wish, excess) else {
                 return Err(LoadFailure::OutOfMemory {
                     needed_bytes,
                     available_bytes,
@@ -421,25 +418,24 @@ fn attempt(
 }
 
 /// The longest context that needs so many bytes less than the usual one, and the usual one.
-fn context_that_fits(path: &Path, kv: KvType, excess_bytes: u64) -> Option<(usize, usize)> {
+fn context_that_fits(path: &Path, wish: Wish, excess_bytes: u64) -> Option<(usize, usize)> {
     let file = ModelFile::open(path).ok()?;
     let graph = candor_arch::build(file.index()).ok()?;
     let wanted = graph.hparams.context_length.min(CONTEXT_TOKENS_DEFAULT);
-    let state_bytes = |tokens: usize| {
+    let bytes = |tokens: usize| {
         let options = FootprintOptions {
-            state_tokens: tokens,
-            kv,
+            state: StateSizes::of_one(tokens, wish.kv, wish.threads),
             rows_max: CHUNK_TOKENS,
         };
-        footprint(&graph, file.index(), options).state_bytes
+        footprint(&graph, file.index(), options).total_bytes()
     };
-    let all = state_bytes(wanted.next_multiple_of(PAGE_TOKENS));
+    let all = bytes(wanted);
     let bytes_max = all.checked_sub(excess_bytes)?;
     // Layers that see the last tokens only take as much as before until the context is shorter
     // than that, so what a token takes does not tell what a shorter context saves.
     let pages = CONTEXT_TOKENS_MIN.div_ceil(PAGE_TOKENS)..=wanted / PAGE_TOKENS;
     let mut contexts = pages.rev().map(|pages| pages * PAGE_TOKENS);
-    let fits = contexts.find(|tokens| state_bytes(*tokens) <= bytes_max)?;
+    let fits = contexts.find(|tokens| bytes(*tokens) <= bytes_max)?;
     Some((fits, wanted))
 }
 
@@ -458,13 +454,17 @@ mod tests {
     fn a_shorter_context_saves_what_it_is_said_to_save() {
         let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
         let path = models.join("s16-gemma3-q4_0.gguf");
-        let fits = |excess| context_that_fits(&path, KvType::F16, excess);
+        let wish = Wish {
+            threads: 1,
+            context: None,
+            kv: KvType::F16,
+        };
+        let fits = |excess| context_that_fits(&path, wish, excess);
         let file = ModelFile::open(&path).unwrap();
         let graph = candor_arch::build(file.index()).unwrap();
-        let state_bytes = |state_tokens| {
+        let state_bytes = |tokens| {
             let options = FootprintOptions {
-                state_tokens,
-                kv: KvType::F16,
+                state: StateSizes::of_one(tokens, KvType::F16, 1),
                 rows_max: CHUNK_TOKENS,
             };
             footprint(&graph, file.index(), options).state_bytes

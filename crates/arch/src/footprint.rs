@@ -3,15 +3,13 @@
 use candor_modelfile::Index;
 
 use crate::graph::{Graph, Op};
-use crate::state::{KvType, StateLayout};
+use crate::state::StateSizes;
 
 /// What the footprint depends on beside the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FootprintOptions {
-    /// Tokens that all slots together may hold.
-    pub state_tokens: usize,
-    /// How keys and values are kept.
-    pub kv: KvType,
+    /// How large the state is to be.
+    pub state: StateSizes,
     /// Rows of the largest batch.
     pub rows_max: usize,
 }
@@ -25,9 +23,9 @@ pub struct Footprint {
     pub unpacked_bytes: u64,
     /// Of the state, for each token while every layer keeps it.
     pub state_bytes_per_token: u64,
-    /// Of the state, for all tokens of one sequence.
+    /// Of the state, for all slots, with what they can come back to.
     pub state_bytes: u64,
-    /// Of the values between the nodes, about.
+    /// Of the values between the nodes, about, and of keys and values unfolded from 8 bits.
     pub scratch_bytes: u64,
 }
 
@@ -53,19 +51,9 @@ pub fn footprint(graph: &Graph, index: &Index, options: FootprintOptions) -> Foo
         .filter_map(|w| Some((w, index.tensor(&w.name)?)))
         .map(|(w, t)| w.bytes_of(0..(t.range.end - t.range.start) as usize).len() as u64)
         .fold(0, u64::saturating_add);
-    let of_token = |layout: &StateLayout| layout.bytes_per_token(options.kv) as u64;
-    let per_token = graph
-        .state
-        .iter()
-        .map(of_token)
-        .fold(0, u64::saturating_add);
-    let state_bytes = graph.state.iter().map(|layout| {
-        let kept = layout.tokens_kept(options.state_tokens) as u64;
-        let of_tokens = of_token(layout).saturating_mul(kept);
-        // What is summed up stays in float32.
-        of_tokens.saturating_add(layout.values_per_slot() as u64 * 4)
-    });
-    let state_bytes = state_bytes.fold(0, u64::saturating_add);
+    let layouts = graph.state.iter();
+    let of_tokens = layouts.map(|layout| layout.bytes_per_token(options.state.kv) as u64);
+    let per_token = of_tokens.fold(0, u64::saturating_add);
     let widest = graph.nodes.iter().map(|node| match node.op {
         Op::Logits { .. } => 0,
         Op::GatedFfn { inner, .. } | Op::Experts { inner, .. } => inner.max(node.width),
@@ -76,7 +64,9 @@ pub fn footprint(graph: &Graph, index: &Index, options: FootprintOptions) -> Foo
         weights_bytes,
         unpacked_bytes: index.unpacked_bytes,
         state_bytes_per_token: per_token,
-        state_bytes,
-        scratch_bytes: row.saturating_mul(options.rows_max as u64),
+        state_bytes: options.state.pool_bytes(&graph.state),
+        scratch_bytes: row
+            .saturating_mul(options.rows_max as u64)
+            .saturating_add(options.state.unfolded_bytes(&graph.state)),
     }
 }

@@ -37,4 +37,4 @@ pub use graph::{
     RopeStyle, Routing, RowsOf, Shares, StateLayout, Weight, WeightId, WeightKind,
 };
 pub use hparams::{HParams, limits};
-pub use state::KvType;
+pub use state::{CHECKPOINTS_MAX, FORWARD_ROWS_MAX, KvType, PAGE_TOKENS, StateSizes};

@@ -1,5 +1,19 @@
 //! What a layer keeps of the tokens that it has seen, and in which form.
 
+/// Tokens of a page, in which a state is allotted.
+pub const PAGE_TOKENS: usize = 256;
+
+/// Checkpoints of a slot. Each holds a copy of the recurrent state, some 50 MB in a model of nine
+/// billion weights; the newest are those that a rewound conversation comes back to.
+pub const CHECKPOINTS_MAX: usize = 4;
+
+/// Rows that go through a plan together: enough that dequantised weights are used often, few
+/// enough that their values stay in the second-level caches.
+pub const FORWARD_ROWS_MAX: usize = 512;
+
+/// Rows of a batch of which a window may hold pages until they are committed.
+const BATCH_TOKENS: usize = 2 * FORWARD_ROWS_MAX;
+
 /// The form of keys and values in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KvType {
@@ -114,5 +128,75 @@ impl StateLayout {
             Self::Window { .. } => "sliding window",
             Self::Recurrent { .. } => "recurrent",
         }
+    }
+}
+
+/// How large a state is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSizes {
+    /// How keys and values are kept.
+    pub kv: KvType,
+    /// Tokens that one slot may hold.
+    pub ctx_len: usize,
+    /// Independent sequences.
+    pub slots: usize,
+    /// Tokens that all slots together may hold.
+    pub tokens: usize,
+    /// That compute.
+    pub threads: usize,
+}
+
+impl StateSizes {
+    /// Of one sequence, which may be as long as the state.
+    pub fn of_one(tokens: usize, kv: KvType, threads: usize) -> Self {
+        Self {
+            kv,
+            ctx_len: tokens,
+            slots: 1,
+            tokens,
+            threads,
+        }
+    }
+
+    /// What all slots take when they are full, checkpoints and all.
+    pub fn pool_bytes(self, layouts: &[StateLayout]) -> u64 {
+        let all_tokens = self.tokens.next_multiple_of(PAGE_TOKENS);
+        let of_layer = |layout: &StateLayout| -> u64 {
+            // Of each checkpoint, and of the end, what a window sees, in whole pages.
+            let kept = layout
+                .tokens_kept(all_tokens)
+                .saturating_add(2 * PAGE_TOKENS);
+            let of_slot = kept
+                .saturating_mul(1 + CHECKPOINTS_MAX)
+                .saturating_add(BATCH_TOKENS);
+            let tokens = of_slot.saturating_mul(self.slots).min(all_tokens);
+            let of_token = layout.bytes_per_token(self.kv) as u64;
+            let keys_and_values = of_token.saturating_mul(tokens as u64);
+            // Both copies and the checkpoints are float32.
+            let summed = (layout.values_per_slot() as u64)
+                .saturating_mul((2 + CHECKPOINTS_MAX) as u64 * 4)
+                .saturating_mul(self.slots as u64);
+            keys_and_values.saturating_add(summed)
+        };
+        layouts.iter().map(of_layer).fold(0, u64::saturating_add)
+    }
+
+    /// What the threads take to read keys and values in 8 bits: each unfolds those that one head
+    /// sees.
+    pub fn unfolded_bytes(self, layouts: &[StateLayout]) -> u64 {
+        if self.kv != KvType::Q8_0 {
+            return 0;
+        }
+        let of_layer = |layout: &StateLayout| match *layout {
+            StateLayout::Full { head_dim, .. } | StateLayout::Window { head_dim, .. } => {
+                let kept = layout.tokens_kept(self.ctx_len);
+                let tokens = kept.saturating_add(2 * PAGE_TOKENS).min(self.ctx_len);
+                let tokens = tokens.next_multiple_of(PAGE_TOKENS);
+                (2 * KvType::F16.head_bytes(head_dim) as u64).saturating_mul(tokens as u64)
+            }
+            StateLayout::Recurrent { .. } => 0,
+        };
+        let widest = layouts.iter().map(of_layer).max();
+        widest.unwrap_or(0).saturating_mul(self.threads as u64)
     }
 }

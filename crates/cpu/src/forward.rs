@@ -12,9 +12,8 @@ use crate::threads::{Pool, TaskPanicked};
 use crate::values::Values;
 use crate::weights::{Matrix, PackedWeights, Weights};
 
-/// Rows that go through the plan together: enough that dequantised weights are used often, few
-/// enough that their values stay in the second-level caches.
-pub(crate) const ROWS_MAX: usize = 512;
+/// Rows that go through the plan together.
+pub(crate) const ROWS_MAX: usize = candor_arch::FORWARD_ROWS_MAX;
 
 /// The patterns that the steps below know.
 pub(crate) const PATTERNS: &[Pattern] = &[

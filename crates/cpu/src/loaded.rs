@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candor_arch::fuse;
+use candor_arch::{StateSizes, fuse};
 use candor_backend::{
     LoadError, Loaded, Model, OpenError, OpenOptions, Precision, Progress, Session, Step,
 };
@@ -10,7 +10,7 @@ use candor_backend::{
 use crate::forward::PATTERNS;
 use crate::session::CpuSession;
 use crate::simd::Kernels;
-use crate::state::{self, Sizes, State};
+use crate::state::{self, State};
 use crate::threads::{Pool, cores};
 use crate::weights::{PackedWeights, Weights};
 
@@ -84,7 +84,7 @@ impl Loaded for CpuLoaded {
         within("the number of slots", options.slots_max, SLOTS_MAX)?;
         within("the tokens of the state", options.state_tokens, TOKENS_MAX)?;
         let graph = &self.weights.model.graph;
-        let sizes = Sizes {
+        let sizes = StateSizes {
             kv: options.kv,
             ctx_len: options.ctx_len,
             slots: options.slots_max,

@@ -88,7 +88,7 @@ impl Direct {
             ..spec.clone()
         };
         let prepared = load::prepare(&spec, &mut watch)?;
-        prepared.refuse_too_large((config.available_memory)())?;
+        prepared.refuse_too_large(backends, (config.available_memory)())?;
         let live = load::place(prepared, ModelId(0), backends, &mut watch, &elapsed)?;
         Ok(Self { live, clock })
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_arch::{ArchError, Footprint, FootprintOptions, Problem};
+use candor_arch::{ArchError, Footprint, FootprintOptions, PAGE_TOKENS, Problem, StateSizes};
 use candor_backend::{
     Backend, CancelToken, DeviceInfo, KvType, LoadError, Loaded, Model, Numerics, OpenError,
     OpenOptions, Part, Precision, Progress, Step, Unavailable, Unsupported,
@@ -21,9 +21,6 @@ use crate::schedule::CHUNK_TOKENS;
 /// Tokens of context where nobody asks for another number: as much as a long conversation needs,
 /// and little enough for a small machine.
 pub const CONTEXT_TOKENS_DEFAULT: usize = 8_192;
-
-/// Tokens of a page of the state pool, as the contract of [`OpenOptions`] says.
-const PAGE_TOKENS: usize = 256;
 
 /// Which model, and how.
 #[derive(Clone, Debug)]
@@ -270,17 +267,34 @@ pub(crate) struct Prepared {
     model: Arc<Model>,
     tokenizer: Arc<Tokenizer>,
     options: OpenOptions,
-    pub(crate) footprint: Footprint,
 }
 
 impl Prepared {
-    /// Refuses what there is no memory for. The exact path reads weights where they are mapped,
-    /// which takes none.
-    pub(crate) fn refuse_too_large(&self, available: Option<u64>) -> Result<(), LoadFailure> {
-        let total = self.footprint.total_bytes();
+    /// What it takes if these compute.
+    pub(crate) fn footprint(&self, backends: &[Box<dyn Backend>]) -> Footprint {
+        let device = backends.last().and_then(|reference| reference.probe().ok());
+        let state = StateSizes {
+            kv: self.options.kv,
+            ctx_len: self.options.ctx_len,
+            slots: self.options.slots_max,
+            tokens: self.options.state_tokens,
+            threads: device.map_or(1, |device| device.threads),
+        };
+        let rows_max = CHUNK_TOKENS;
+        let options = FootprintOptions { state, rows_max };
+        candor_arch::footprint(&self.model.graph, self.model.file.index(), options)
+    }
+
+    /// Refuses what there is no memory for; the exact path reads weights where they are mapped.
+    pub(crate) fn refuse_too_large(
+        &self,
+        backends: &[Box<dyn Backend>],
+        available: Option<u64>,
+    ) -> Result<(), LoadFailure> {
+        let footprint = self.footprint(backends);
         let needed_bytes = match self.options.precision {
-            Precision::Exact => total - self.footprint.weights_bytes,
-            Precision::Fast => total,
+            Precision::Exact => footprint.total_bytes() - footprint.weights_bytes,
+            Precision::Fast => footprint.total_bytes(),
         };
         match available {
             Some(available_bytes) if needed_bytes > available_bytes => {
@@ -318,12 +332,6 @@ pub(crate) fn prepare(spec: &LoadSpec, watch: &mut Watch<'_>) -> Result<Prepared
         return Err(LoadFailure::Problems { path, problems });
     }
     let options = open_options(&spec.options, graph.hparams.context_length);
-    let asked = FootprintOptions {
-        state_tokens: options.state_tokens,
-        kv: options.kv,
-        rows_max: CHUNK_TOKENS,
-    };
-    let footprint = candor_arch::footprint(&graph, index, asked);
     go(watch(LoadStage::Tokenizer, 0, 0))?;
     let tokenizer = Arc::new(tokenizer(index, spec.options.text, &path)?);
     go(watch(LoadStage::Tokenizer, 0, 0))?;
@@ -333,7 +341,6 @@ pub(crate) fn prepare(spec: &LoadSpec, watch: &mut Watch<'_>) -> Result<Prepared
         model,
         tokenizer,
         options,
-        footprint,
     })
 }
 
@@ -402,12 +409,12 @@ pub(crate) fn place(
     watch: &mut Watch<'_>,
     elapsed: &dyn Fn() -> Duration,
 ) -> Result<Live, LoadFailure> {
+    let footprint = prepared.footprint(backends);
     let Prepared {
         path,
         model,
         tokenizer,
         options,
-        footprint,
     } = prepared;
     let (backend, device, passed_over) = serving(backends)?;
     let missing = backend.supports(&model.graph, model.file.index(), &options);

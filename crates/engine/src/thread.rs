@@ -19,9 +19,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::config::EngineConfig;
 use crate::guarded::guarded;
-use crate::load::{
-    self, Live, LoadFailure, LoadSpec, LoadedModel, MakeBackends, ModelId, Prepared,
-};
+use crate::load::{self, Live, LoadFailure, LoadSpec, LoadedModel, MakeBackends, ModelId};
 use crate::message::{
     Command, EngineState, FinishReason, LoadJob, LoadStage, Loading, Refused, TurnCode, WhyNoModel,
 };
@@ -255,11 +253,13 @@ impl Worker {
         let prepared = load::prepare(spec, &mut |stage, done, total| {
             self.watch_load(spec, started, (stage, done, total))
         })?;
-        self.make_room(&prepared)?;
+        let mut others = others.map(|make| make());
+        let computing = others.as_ref().unwrap_or(&self.backends);
+        let needed_bytes = prepared.footprint(computing).total_bytes();
+        self.make_room(needed_bytes)?;
         self.loads += 1;
         let id = ModelId(self.loads);
         let placing_from = self.now();
-        let mut others = others.map(|make| make());
         let replaces = others.is_some();
         // The backends cannot be borrowed while the watcher has the rest.
         let mut backends = others
@@ -285,8 +285,7 @@ impl Worker {
 
     /// The model before stays until the new one is ready, if there is memory for both. If not, it
     /// gives way, now that the new file is known to be good. If even that does not help, it stays.
-    fn make_room(&mut self, prepared: &Prepared) -> Result<(), LoadFailure> {
-        let needed_bytes = prepared.footprint.total_bytes();
+    fn make_room(&mut self, needed_bytes: u64) -> Result<(), LoadFailure> {
         let Some(free) = (self.config.available_memory)() else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use candor_arch::{FootprintOptions, Graph};
+use candor_arch::{FootprintOptions, Graph, StateSizes};
 use candor_backend::{KvType, OpenOptions, Precision};
 use candor_engine::CONTEXT_TOKENS_DEFAULT;
 use candor_engine::schedule::CHUNK_TOKENS;
@@ -28,6 +28,8 @@ pub struct InspectOptions {
     pub context_default_max: Option<usize>,
     /// How keys and values are kept; none for float16.
     pub kv: Option<KvType>,
+    /// Threads that will compute; none for [`compose::default_threads`].
+    pub threads: Option<usize>,
     /// Bytes of memory that the machine can still give; none if it does not say.
     pub free_memory: Option<u64>,
 }
@@ -130,7 +132,8 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Fail
         let context = options.context.unwrap_or(default);
         let kv = options.kv.unwrap_or(KvType::F16);
         problems.extend(unsupported(graph, index, (context, kv)));
-        let memory = memory(graph, index, (context, kv));
+        let threads = options.threads.unwrap_or_else(compose::default_threads);
+        let memory = memory(graph, index, StateSizes::of_one(context, kv, threads));
         findings::of_memory(&memory, options.free_memory, &mut problems);
         findings::of_context(options.context, trained, &mut problems);
         memory
@@ -175,10 +178,9 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Fail
     })
 }
 
-fn memory(graph: &Graph, index: &Index, (context, kv): (usize, KvType)) -> Memory {
+fn memory(graph: &Graph, index: &Index, state: StateSizes) -> Memory {
     let options = FootprintOptions {
-        state_tokens: context,
-        kv,
+        state,
         rows_max: CHUNK_TOKENS,
     };
     let footprint = candor_arch::footprint(graph, index, options);
@@ -186,8 +188,8 @@ fn memory(graph: &Graph, index: &Index, (context, kv): (usize, KvType)) -> Memor
         weights_bytes: footprint.weights_bytes,
         unpacked_bytes: footprint.unpacked_bytes,
         kv_bytes_per_token: footprint.state_bytes_per_token,
-        context_tokens: context as u64,
-        kv,
+        context_tokens: state.ctx_len as u64,
+        kv: state.kv,
         kv_bytes: footprint.state_bytes,
         scratch_bytes: footprint.scratch_bytes,
         total_bytes: footprint.total_bytes(),

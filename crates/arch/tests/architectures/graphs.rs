@@ -1,6 +1,6 @@
 //! The text of every architecture's graph at a tiny size.
 
-use candor_arch::{FootprintOptions, KvType, build, check, footprint, models};
+use candor_arch::{FootprintOptions, KvType, StateSizes, build, check, footprint, models};
 use candor_modelfile::Value;
 
 use crate::tiny::{Tiny, tiny};
@@ -179,15 +179,15 @@ fn an_architecture_that_is_not_known_is_named() {
 #[test]
 fn windows_and_sums_take_what_they_keep() {
     let options = FootprintOptions {
-        state_tokens: 100,
-        kv: KvType::F16,
+        state: StateSizes::of_one(8_192, KvType::F16, 1),
         rows_max: 8,
     };
-    // A full layer as below, and one of 16 tokens; a full one, and one of 3 rows of 64 channels
-    // and four matrices of 8 by 8 in float32.
+    // A full layer as below, and one of 16 tokens and two pages for the end and each of four
+    // checkpoints, and a batch; a full one, and one of 3 rows of 64 channels and four matrices of
+    // 8 by 8 in float32, each twice and for each checkpoint.
     for (name, bytes) in [
-        ("gemma3", 6_400 + 16 * 64),
-        ("qwen35", 6_400 + 4 * (3 * 64 + 4 * 64)),
+        ("gemma3", 64 * (8_192 + 5 * (16 + 512) + 1_024)),
+        ("qwen35", 64 * 8_192 + 6 * 4 * (3 * 64 + 4 * 64)),
     ] {
         let index = tiny(name).index();
         let graph = build(&index).expect("the index is whole");
@@ -204,8 +204,7 @@ fn a_footprint_is_arithmetic() {
     let index = tiny("llama").index();
     let graph = build(&index).expect("the index is whole");
     let options = FootprintOptions {
-        state_tokens: 100,
-        kv: KvType::F16,
+        state: StateSizes::of_one(100, KvType::F16, 3),
         rows_max: 8,
     };
     let found = footprint(&graph, &index, options);
@@ -215,14 +214,20 @@ fn a_footprint_is_arithmetic() {
     );
     // Two heads of 8, keys and values, 2 bytes each.
     assert_eq!(found.state_bytes_per_token, 64);
-    assert_eq!(found.state_bytes, 6_400);
+    // A page.
+    assert_eq!(found.state_bytes, 256 * 64);
     // The same in 8 bits, each with a scale of 2 bytes.
     let small = FootprintOptions {
-        kv: KvType::Q8_0,
+        state: StateSizes::of_one(100, KvType::Q8_0, 3),
         ..options
     };
     let small = footprint(&graph, &index, small);
-    assert_eq!(small.state_bytes, 100 * 4 * (8 + 2));
+    assert_eq!(small.state_bytes, 256 * 4 * (8 + 2));
+    // Each thread unfolds a head.
+    assert_eq!(
+        small.scratch_bytes - found.scratch_bytes,
+        3 * 256 * 2 * 8 * 2
+    );
     // 8 rows of 4 times the 64 inner values.
     assert_eq!(found.scratch_bytes, 8 * 4 * 64 * 4);
     let sum = found.weights_bytes + found.state_bytes + found.scratch_bytes;
@@ -234,8 +239,7 @@ fn matrices_in_one_tensor_are_counted_once() {
     let index = tiny("phi3").index();
     let graph = build(&index).expect("the index is whole");
     let options = FootprintOptions {
-        state_tokens: 1,
-        kv: KvType::F16,
+        state: StateSizes::of_one(1, KvType::F16, 1),
         rows_max: 1,
     };
     let found = footprint(&graph, &index, options);

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<E
         assumed: args.stated.assumed(),
         context: common.context(),
         kv: common.kv(),
+        threads: Some(common.threads()),
         free_memory: environment::free_memory(),
         ..InspectOptions::default()
     };

@@ -12,7 +12,7 @@
 use super::tiles::Tile;
 
 /// Positions of a page.
-pub(crate) const KV_PAGE: usize = 256;
+pub(crate) const KV_PAGE: usize = candor_arch::PAGE_TOKENS;
 
 /// Positions whose keys lie beside each other.
 pub(super) const KEY_LANES: usize = 16;

@@ -8,7 +8,7 @@ mod recurrent;
 #[cfg(test)]
 mod tests;
 
-use candor_arch::StateLayout;
+use candor_arch::{CHECKPOINTS_MAX, StateLayout, StateSizes};
 use candor_backend::{KvType, SessionError, SlotId};
 
 use self::pages::{HeadsPlace, Pages, units};
@@ -17,10 +17,6 @@ use crate::simd::Kernels;
 
 pub(crate) use self::pages::{FloatHead, Head, PAGE_TOKENS};
 pub(crate) use self::recurrent::Kept;
-
-/// Checkpoints of a slot. Each holds a copy of the recurrent state, some 50 MB in a model of nine
-/// billion weights; the newest are those that a rewound conversation comes back to.
-const CHECKPOINTS_MAX: usize = 4;
 
 /// A token's place in one layer's state.
 #[derive(Clone, Copy)]
@@ -62,65 +58,16 @@ pub(crate) struct State {
     ctx_len: usize,
 }
 
-/// How large a state is to be.
-#[derive(Clone, Copy)]
-pub(crate) struct Sizes {
-    pub(crate) kv: KvType,
-    pub(crate) ctx_len: usize,
-    pub(crate) slots: usize,
-    pub(crate) tokens: usize,
-    /// That compute.
-    pub(crate) threads: usize,
-}
-
-/// Rows of a batch of which a window may hold pages until they are committed.
-const BATCH_TOKENS: usize = 2 * crate::forward::ROWS_MAX;
-
 /// What a full state takes. Its pages are made when they are first used; what could not fit even
 /// then is to be refused before the first token.
-pub(crate) fn bytes_needed(layouts: &[StateLayout], sizes: Sizes) -> u64 {
-    let all_tokens = sizes.tokens.next_multiple_of(PAGE_TOKENS);
-    let of_layer = |layout: &StateLayout| -> u64 {
-        // Of each checkpoint, and of the end, what a window sees, in whole pages.
-        let kept = layout
-            .tokens_kept(all_tokens)
-            .saturating_add(2 * PAGE_TOKENS);
-        let of_slot = kept
-            .saturating_mul(1 + CHECKPOINTS_MAX)
-            .saturating_add(BATCH_TOKENS);
-        let tokens = of_slot.saturating_mul(sizes.slots).min(all_tokens);
-        let of_token = layout.bytes_per_token(sizes.kv) as u64;
-        let keys_and_values = of_token.saturating_mul(tokens as u64);
-        // Both copies and the checkpoints are float32.
-        let summed = (layout.values_per_slot() as u64)
-            .saturating_mul((2 + CHECKPOINTS_MAX) as u64 * 4)
-            .saturating_mul(sizes.slots as u64);
-        keys_and_values.saturating_add(summed)
-    };
-    let state = layouts.iter().map(of_layer).fold(0, u64::saturating_add);
-    state.saturating_add(unfolded_bytes(layouts, sizes))
-}
-
-/// What the threads take to read keys and values in 8 bits: each unfolds those that one head sees.
-fn unfolded_bytes(layouts: &[StateLayout], sizes: Sizes) -> u64 {
-    if sizes.kv != KvType::Q8_0 {
-        return 0;
-    }
-    let of_layer = |layout: &StateLayout| match *layout {
-        StateLayout::Full { head_dim, .. } | StateLayout::Window { head_dim, .. } => {
-            let kept = layout.tokens_kept(sizes.ctx_len);
-            let tokens = kept.saturating_add(2 * PAGE_TOKENS).min(sizes.ctx_len);
-            let tokens = tokens.next_multiple_of(PAGE_TOKENS);
-            (2 * KvType::F16.head_bytes(head_dim) as u64).saturating_mul(tokens as u64)
-        }
-        StateLayout::Recurrent { .. } => 0,
-    };
-    let widest = layouts.iter().map(of_layer).max();
-    widest.unwrap_or(0).saturating_mul(sizes.threads as u64)
+pub(crate) fn bytes_needed(layouts: &[StateLayout], sizes: StateSizes) -> u64 {
+    sizes
+        .pool_bytes(layouts)
+        .saturating_add(sizes.unfolded_bytes(layouts))
 }
 
 impl State {
-    pub(crate) fn new(layouts: &[StateLayout], sizes: Sizes) -> Self {
+    pub(crate) fn new(layouts: &[StateLayout], sizes: StateSizes) -> Self {
         let pages_max = sizes.tokens.div_ceil(PAGE_TOKENS);
         let pages = |window| Pages::new(sizes.kv, window, pages_max, sizes.slots);
         let mut kinds = vec![pages(usize::MAX)];

@@ -1,3 +1,8 @@
+use std::path::Path;
+
+use candor_arch::{FootprintOptions, build, footprint};
+use candor_modelfile::ModelFile;
+
 use super::*;
 
 const SLOT: SlotId = SlotId(0);
@@ -21,7 +26,7 @@ const SUM: StateLayout = StateLayout::Recurrent {
 };
 
 fn state(layouts: &[StateLayout]) -> State {
-    let sizes = Sizes {
+    let sizes = StateSizes {
         kv: KvType::F32,
         ctx_len: 100_000,
         slots: 2,
@@ -133,7 +138,7 @@ fn a_sum_comes_back_as_it_was_marked() {
 
 #[test]
 fn what_a_state_takes_is_bounded_by_what_it_keeps() {
-    let sizes = |tokens| Sizes {
+    let sizes = |tokens| StateSizes {
         kv: KvType::F16,
         ctx_len: tokens,
         slots: 1,
@@ -157,4 +162,34 @@ fn what_a_state_takes_is_bounded_by_what_it_keeps() {
     );
     assert_eq!(of(SUM, 1 << 20), of(SUM, 1));
     assert!(of(SUM, 1) > 0);
+}
+
+#[test]
+fn a_footprint_says_what_is_asked_for_when_a_session_opens() {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
+    for name in ["s04-llama-q8_0", "s16-gemma3-q4_0", "s18-qwen35-f16"] {
+        let file = ModelFile::open(&models.join(format!("{name}.gguf"))).expect("it is whole");
+        let graph = build(file.index()).expect("it is known");
+        for kv in [KvType::F16, KvType::Q8_0] {
+            for (ctx_len, slots) in [(100, 1), (512, 2), (8_192, 1), (100_000, 3)] {
+                let sizes = StateSizes {
+                    kv,
+                    ctx_len,
+                    slots,
+                    tokens: slots * ctx_len,
+                    threads: 4,
+                };
+                let options = FootprintOptions {
+                    state: sizes,
+                    rows_max: 0,
+                };
+                let found = footprint(&graph, file.index(), options);
+                let needed = bytes_needed(&graph.state, sizes);
+                // Without rows nothing else is scratch than what is unfolded.
+                let said = found.state_bytes + found.scratch_bytes;
+                assert_eq!(said, needed, "{name} {kv:?} {ctx_len} {slots}");
+                assert_eq!(found.scratch_bytes > 0, kv == KvType::Q8_0, "{name}");
+            }
+        }
+    }
 }
