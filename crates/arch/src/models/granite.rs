@@ -4,25 +4,25 @@
 use candor_modelfile::Index;
 
 use crate::architecture::Architecture;
-use crate::blocks::{self, AttentionShape, ExpertsShape, FeedForward, Layers};
+use crate::blocks::FeedForward;
 use crate::error::ArchError;
 use crate::features::{Experts, Scales};
-use crate::graph::{Activation, GraphBuilder, RopeStyle};
 use crate::hparams::{HParams, limits};
 use crate::keys::Keys;
+use crate::models::llama;
 
 /// The dense row of the table.
 pub const GRANITE: Architecture = Architecture {
     names: &["granite"],
     hparams: |index| hparams(index, FeedForward::Dense),
-    build,
+    build: llama::build,
 };
 
 /// The row of the experts.
 pub const GRANITEMOE: Architecture = Architecture {
     names: &["granitemoe"],
     hparams: |index| hparams(index, FeedForward::Experts),
-    build,
+    build: llama::build,
 };
 
 fn hparams(index: &Index, feed_forward: FeedForward) -> Result<HParams, ArchError> {
@@ -60,18 +60,4 @@ fn experts(keys: &Keys<'_>) -> Result<Experts, ArchError> {
         },
         ..keys.experts_of(inner)?
     })
-}
-
-fn build(h: &HParams, graph: &mut GraphBuilder<'_>) {
-    let shape = AttentionShape::plain(h, RopeStyle::Adjacent);
-    let layers = Layers {
-        mix: &|graph, layer, x| blocks::attention(h, graph, shape, layer, x),
-        ffn_norm: "ffn_norm",
-        feed: &|graph, layer, x| match h.features.experts {
-            None => blocks::gated_ffn(h, graph, Activation::Silu, layer, x),
-            Some(these) => blocks::experts(these, ExpertsShape::PLAIN, graph, layer, x),
-        },
-        scales: h.features.scales,
-    };
-    blocks::decoder(h, graph, &layers);
 }

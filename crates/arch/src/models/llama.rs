@@ -35,7 +35,8 @@ fn hparams(index: &Index) -> Result<HParams, ArchError> {
     Ok(h)
 }
 
-fn build(h: &HParams, graph: &mut GraphBuilder<'_>) {
+/// A decoder with a feed-forward or with experts; other families add numbers only.
+pub(super) fn build(h: &HParams, graph: &mut GraphBuilder<'_>) {
     let shape = AttentionShape::plain(h, RopeStyle::Adjacent);
     let layers = Layers {
         mix: &|graph, layer, x| blocks::attention(h, graph, shape, layer, x),
@@ -44,7 +45,7 @@ fn build(h: &HParams, graph: &mut GraphBuilder<'_>) {
             None => blocks::gated_ffn(h, graph, Activation::Silu, layer, x),
             Some(these) => blocks::experts(these, ExpertsShape::PLAIN, graph, layer, x),
         },
-        scales: None,
+        scales: h.features.scales,
     };
     blocks::decoder(h, graph, &layers);
 }
