@@ -26,6 +26,7 @@ mod vocabularies;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
@@ -40,12 +41,23 @@ Usage: cargo xtask COMMAND
   bundle [--with-starter]
                        make a .deb and a .rpm, with the starter model in them if asked";
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
     // A model's path need not be text.
     let given: Vec<OsString> = std::env::args_os().skip(1).collect();
     let words: Vec<Cow<'_, str>> = given.iter().map(|word| word.to_string_lossy()).collect();
     let words: Vec<&str> = words.iter().map(Cow::as_ref).collect();
-    match words.as_slice() {
+    match dispatch(&given, &words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Its words alone: a backtrace at the end of a log hides what came before it.
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(given: &[OsString], words: &[&str]) -> Result<()> {
+    match words {
         ["run", "--", ..] => run::run(&given[2..]),
         ["run", ..] => run::run(&given[1..]),
         ["test", shares @ ..] => test::test(shares),

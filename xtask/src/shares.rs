@@ -9,11 +9,17 @@ use crate::command::Kept;
 /// What a test says, at the start of a line, when it could not run.
 const NOT_RUN: &str = "NOT RUN: ";
 
+/// Lines that are repeated at the end of what one failed share printed: enough for the words of a
+/// test and where it stood, few enough that several failures fit on the end of a log.
+const REPEATED_LINES: usize = 60;
+
 /// All shares so far.
 #[derive(Default)]
 pub(crate) struct Shares {
     done: Vec<Share>,
     not_run: Vec<String>,
+    /// What is repeated at the end, because the end is what a person sees first.
+    failures: Vec<String>,
 }
 
 struct Share {
@@ -35,7 +41,7 @@ impl Shares {
         heading(name);
         let start = Instant::now();
         let failed = work()
-            .inspect_err(|error| eprintln!("{name}: {error:#}"))
+            .inspect_err(|error| self.fail(name, &format!("{error:#}")))
             .is_err();
         let counted = Counted {
             passed: usize::from(!failed),
@@ -57,17 +63,17 @@ impl Shares {
                 self.not_run.extend(not_run(&kept.text));
                 let mut counted = count(&kept.text);
                 if let Some(failure) = &kept.failure {
-                    eprintln!("{name}: {failure}");
+                    self.fail(name, &format!("{failure}\n{}", repeated(&kept.text)));
                     // It may have failed before any test could: that must not look like a pass.
                     counted.failed = counted.failed.max(1);
                 } else if counted.passed == 0 {
-                    eprintln!("{name}: not one test has run");
+                    self.fail(name, "not one test has run");
                     counted.failed += 1;
                 }
                 counted
             }
             Err(error) => {
-                eprintln!("{name}: {error:#}");
+                self.fail(name, &format!("{error:#}"));
                 Counted {
                     passed: 0,
                     failed: 1,
@@ -79,6 +85,12 @@ impl Shares {
             wall: start.elapsed(),
             counted,
         });
+    }
+
+    fn fail(&mut self, name: &str, words: &str) {
+        let words = format!("{name}: {}", words.trim_end());
+        eprintln!("{words}");
+        self.failures.push(words);
     }
 
     /// Says what could not be tested at all.
@@ -113,7 +125,10 @@ impl Shares {
         for what in &self.not_run {
             println!("  {NOT_RUN}{what}");
         }
-        println!("{} passed, {} failed", total.passed, total.failed);
+        for words in &self.failures {
+            println!("\nFAILED {words}");
+        }
+        println!("\n{} passed, {} failed", total.passed, total.failed);
         total.failed == 0
     }
 }
@@ -136,6 +151,44 @@ fn count(text: &str) -> Counted {
         }
     }
     sum
+}
+
+/// What a test runner printed of the tests that failed: their names, and their own output as far as
+/// it fits. Where it names none (it may have failed to build), its last lines.
+fn repeated(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let named = lines
+        .iter()
+        .filter(|line| line.ends_with("... FAILED") || line.trim_start().starts_with("FAIL "));
+    let mut words: Vec<&str> = named.copied().collect();
+    let failed: Vec<String> = words
+        .iter()
+        .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+        .map(|name| format!("---- {name} stdout ----"))
+        .collect();
+    for heading in &failed {
+        let Some(start) = lines.iter().rposition(|line| line == heading) else {
+            continue;
+        };
+        let own = lines[start..].iter().enumerate();
+        let own = own.take_while(|(at, line)| *at == 0 || !line.starts_with("---- "));
+        words.extend(own.map(|(_, line)| *line).filter(|line| !is_frame(line)));
+    }
+    if words.is_empty() {
+        let start = lines.len().saturating_sub(REPEATED_LINES);
+        words.extend(&lines[start..]);
+    }
+    words.truncate(REPEATED_LINES);
+    words.join("\n")
+}
+
+/// Whether a line belongs to a backtrace.
+fn is_frame(line: &str) -> bool {
+    let line = line.trim_start();
+    let number = line.split(':').next().unwrap_or_default();
+    line.starts_with("at /")
+        || line.starts_with("at ./")
+        || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn number_before(text: &str, word: &str) -> usize {
@@ -176,6 +229,27 @@ mod tests {
         ];
         for (text, (passed, failed)) in cases {
             assert_eq!(count(text), Counted { passed, failed }, "{text}");
+        }
+    }
+
+    #[test]
+    fn failed_tests_are_repeated_with_their_words() {
+        let log = "test a ... ok\ntest m::b ... FAILED\n\nfailures:\n\n---- m::b stdout ----\n\
+                   panicked at x.rs:1:\n  left: 1\n   3: core::panicking\n             at /rustc/x.rs:5\n\
+                   ---- c stdout ----\nother\n";
+        let cases = [
+            (
+                log,
+                "test m::b ... FAILED\n---- m::b stdout ----\npanicked at x.rs:1:\n  left: 1",
+            ),
+            (" FAIL  src/a.test.ts > b\nrest", " FAIL  src/a.test.ts > b"),
+            (
+                "error: no\ncould not compile",
+                "error: no\ncould not compile",
+            ),
+        ];
+        for (text, want) in cases {
+            assert_eq!(repeated(text), want);
         }
     }
 

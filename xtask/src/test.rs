@@ -174,5 +174,8 @@ fn cargo_test(packages: &[&str]) -> command::Run {
     let mut words = vec!["test", "--no-fail-fast"];
     words.extend(packages);
     words.extend(["--", "--show-output"]);
-    command::cargo(&words).with("CANDOR_TEST_MODELS", project::models())
+    command::cargo(&words)
+        .with("CANDOR_TEST_MODELS", project::models())
+        // Many tests provoke a panic; the frames below it would drown those that were not meant.
+        .with("RUST_BACKTRACE", "0")
 }
