@@ -46,6 +46,19 @@ pub struct Tensor {
     pub bytes: Vec<u8>,
 }
 
+/// A tensor in the table of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its dimensions, outermost first.
+    pub dims: &'a [u64],
+    /// The number of its storage type.
+    pub type_id: u32,
+    /// Bytes of its data.
+    pub len: u64,
+}
+
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gguf {
@@ -110,33 +123,48 @@ impl Gguf {
 
     /// The file's bytes.
     pub fn encode(&self) -> Encoded {
+        let entries = self.tensors.iter().map(|tensor| Entry {
+            name: &tensor.name,
+            dims: &tensor.dims,
+            type_id: tensor.type_id,
+            len: tensor.bytes.len() as u64,
+        });
+        let entries: Vec<Entry<'_>> = entries.collect();
+        let mut encoded = self.head(&entries);
+        let out = &mut encoded.bytes;
+        for tensor in &self.tensors {
+            out.extend(&tensor.bytes);
+            pad(out, self.alignment);
+        }
+        encoded
+    }
+
+    /// All that stands before the data of these tensors; the file's own are not looked at. The
+    /// data of each follows, padded to the alignment.
+    pub fn head(&self, tensors: &[Entry<'_>]) -> Encoded {
         let mut out = b"GGUF".to_vec();
         out.extend(self.version.to_le_bytes());
-        out.extend((self.tensors.len() as u64).to_le_bytes());
+        out.extend((tensors.len() as u64).to_le_bytes());
         out.extend((self.metadata.len() as u64).to_le_bytes());
         for (key, value) in &self.metadata {
             put_text(&mut out, key);
             put_value(&mut out, value);
         }
         let metadata_end = out.len();
-        let mut offset = 0;
-        for tensor in &self.tensors {
-            put_text(&mut out, &tensor.name);
+        let mut offset = 0_u64;
+        for tensor in tensors {
+            put_text(&mut out, tensor.name);
             out.extend((tensor.dims.len() as u32).to_le_bytes());
             for dim in tensor.dims.iter().rev() {
                 out.extend(dim.to_le_bytes());
             }
             out.extend(tensor.type_id.to_le_bytes());
-            out.extend((offset as u64).to_le_bytes());
-            offset = (offset + tensor.bytes.len()).next_multiple_of(self.alignment);
+            out.extend(offset.to_le_bytes());
+            offset = (offset + tensor.len).next_multiple_of(self.alignment as u64);
         }
         let table_end = out.len();
         pad(&mut out, self.alignment);
         let data_start = out.len();
-        for tensor in &self.tensors {
-            out.extend(&tensor.bytes);
-            pad(&mut out, self.alignment);
-        }
         Encoded {
             bytes: out,
             metadata_end,

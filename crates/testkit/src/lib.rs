@@ -18,6 +18,7 @@ pub mod damage;
 pub mod gguf;
 #[cfg(feature = "golden")]
 pub mod golden;
+pub mod large;
 mod model;
 pub mod mutate;
 mod random;
