@@ -98,7 +98,20 @@ impl Run {
     ///
     /// # Errors
     /// If it cannot be started or does not succeed; the message holds its own last words.
-    pub(crate) fn quiet_output(mut self) -> Result<String> {
+    pub(crate) fn quiet_output(self) -> Result<String> {
+        Ok(self.quietly()?.0)
+    }
+
+    /// The same, with what it prints on its second channel at the end.
+    ///
+    /// # Errors
+    /// If it cannot be started or does not succeed; the message holds its own last words.
+    pub(crate) fn all_output(self) -> Result<String> {
+        let (output, errors) = self.quietly()?;
+        Ok(output + &errors)
+    }
+
+    fn quietly(mut self) -> Result<(String, String)> {
         self.command.stdin(Stdio::null());
         let output = self
             .command
@@ -113,7 +126,8 @@ impl Run {
                 said.trim()
             );
         }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok((text(&output.stdout), text(&output.stderr)))
     }
 
     fn say(&self) {

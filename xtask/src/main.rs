@@ -13,6 +13,7 @@ mod bindings;
 mod bundle;
 mod command;
 mod docs;
+mod kernels;
 mod models;
 mod node;
 mod packages;
@@ -37,6 +38,8 @@ Usage: cargo xtask COMMAND
   test [SHARE...]      every check and every test; with names, only those shares
   soak [REPORT...]     the field reports with their wall-clock limits, into docs/measurements
   bindings [--check]   write the window's TypeScript types from the Rust ones, or compare them
+  kernels [NAME...]    compile the GPU's kernels whose sources changed; --all, --resources, or
+                       --check [--full] to compare and assemble them
   docs                 write the pages that are made from tables in code
   bundle [--with-starter]
                        make a .deb and a .rpm, with the starter model in them if asked";
@@ -64,6 +67,7 @@ fn dispatch(given: &[OsString], words: &[&str]) -> Result<()> {
         ["soak", reports @ ..] => soak::soak(reports),
         ["bindings"] => bindings::write(),
         ["bindings", "--check"] => bindings::check(),
+        ["kernels", words @ ..] => kernels::kernels(words),
         ["docs"] => docs::write(),
         ["bundle"] => bundle::bundle(bundle::Extra::None),
         ["bundle", "--with-starter"] => bundle::bundle(bundle::Extra::Starter),

@@ -1,0 +1,37 @@
+//! Every kernel module in its flavours, sorted by name.
+//! Written by `cargo xtask kernels`; not to be edited.
+
+use super::Module;
+
+pub(super) const MODULES: &[Module] = &[
+    Module {
+        name: "add",
+        sm75: include_str!("../../../../kernels/ptx/add.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/add.sm80.ptx"),
+    },
+    Module {
+        name: "gate",
+        sm75: include_str!("../../../../kernels/ptx/gate.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/gate.sm80.ptx"),
+    },
+    Module {
+        name: "part",
+        sm75: include_str!("../../../../kernels/ptx/part.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/part.sm80.ptx"),
+    },
+    Module {
+        name: "quantize",
+        sm75: include_str!("../../../../kernels/ptx/quantize.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/quantize.sm80.ptx"),
+    },
+    Module {
+        name: "rope",
+        sm75: include_str!("../../../../kernels/ptx/rope.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/rope.sm80.ptx"),
+    },
+    Module {
+        name: "scale",
+        sm75: include_str!("../../../../kernels/ptx/scale.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/scale.sm80.ptx"),
+    },
+];
