@@ -12,7 +12,20 @@
 //! code.
 
 mod answer;
+mod buffer;
+mod codes;
+mod device;
 mod driver;
+mod forward;
+mod launch;
+mod ops;
+mod prepare;
 mod probe;
+mod ptx;
+mod state;
+mod symbols;
+mod upload;
+mod values;
+mod weights;
 
 pub use probe::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe, probe_child};

@@ -1,0 +1,66 @@
+//! Marks in the stream.
+
+use std::ffi::c_uint;
+use std::rc::Rc;
+
+use cudarc::driver::sys::{self, CUevent_flags, CUresult};
+
+use super::{Device, Fault};
+
+/// A mark that can be waited for.
+pub(crate) struct Event {
+    device: Rc<Device>,
+    event: sys::CUevent,
+}
+
+impl Event {
+    pub(crate) fn new(device: &Rc<Device>) -> Result<Self, Fault> {
+        device.healthy()?;
+        // A waiting thread sleeps.
+        let flags = CUevent_flags::CU_EVENT_BLOCKING_SYNC as c_uint
+            | CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
+        let mut event = std::ptr::null_mut();
+        // SAFETY: the pointer is valid for one handle, and the device's context is current.
+        let code = unsafe { sys::cuEventCreate(&raw mut event, flags) };
+        device.checked("cuEventCreate", code)?;
+        Ok(Self {
+            device: Rc::clone(device),
+            event,
+        })
+    }
+
+    /// Sets the mark behind everything that was enqueued so far.
+    pub(crate) fn record(&self) -> Result<(), Fault> {
+        self.device.healthy()?;
+        // SAFETY: event and stream live, and are of one context.
+        self.device.checked("cuEventRecord", unsafe {
+            sys::cuEventRecord(self.event, self.device.stream)
+        })
+    }
+
+    /// Waits until the stream has passed the mark.
+    pub(crate) fn wait(&self) -> Result<(), Fault> {
+        self.device.healthy()?;
+        // SAFETY: the event lives.
+        self.device.checked("cuEventSynchronize", unsafe {
+            sys::cuEventSynchronize(self.event)
+        })
+    }
+
+    /// Whether the stream has passed the mark.
+    pub(crate) fn has_passed(&self) -> Result<bool, Fault> {
+        self.device.healthy()?;
+        // SAFETY: the event lives.
+        match unsafe { sys::cuEventQuery(self.event) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            code => self.device.checked("cuEventQuery", code).map(|()| true),
+        }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: the handle is given back once. The driver keeps what a pending mark needs.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
+    }
+}

@@ -1,0 +1,104 @@
+//! The card's memory.
+
+use cudarc::driver::sys::{self, CUresult};
+
+use super::{Device, Fault, Pinned};
+use crate::buffer::DevicePtr;
+
+/// What a card has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryInfo {
+    pub(crate) free_bytes: u64,
+    pub(crate) total_bytes: u64,
+}
+
+impl Device {
+    /// What the card has now.
+    pub(crate) fn memory(&self) -> Result<MemoryInfo, Fault> {
+        self.healthy()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers are valid for one size, and the context is current.
+        let code = unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) };
+        self.checked("cuMemGetInfo", code)?;
+        Ok(MemoryInfo {
+            free_bytes: free as u64,
+            total_bytes: total as u64,
+        })
+    }
+
+    /// Takes memory. Who takes it has to give it back; see [`crate::buffer::Arena`].
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<DevicePtr, Fault> {
+        self.healthy()?;
+        let mut ptr = 0;
+        // SAFETY: the pointer is valid for one address, and the context is current.
+        match unsafe { sys::cuMemAlloc_v2(&raw mut ptr, bytes) } {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Fault::OutOfMemory {
+                needed_bytes: bytes as u64,
+                available_bytes: self.memory()?.free_bytes,
+            }),
+            code => self.checked("cuMemAlloc", code).map(|()| DevicePtr(ptr)),
+        }
+    }
+
+    /// Gives memory back.
+    pub(crate) fn free(&self, ptr: DevicePtr) {
+        // A lost context has given it back already.
+        // SAFETY: the context is retained; the address came from `allocate` and is given back
+        // once, by the arena that owns it. The driver waits for work that still uses it.
+        unsafe {
+            let _ = sys::cuCtxSetCurrent(self.context);
+            let _ = sys::cuMemFree_v2(ptr.0);
+        }
+    }
+
+    /// Enqueues a copy from pinned memory, which has to stay as it is until the stream has passed.
+    pub(crate) fn copy_in(
+        &self,
+        to: DevicePtr,
+        from: &Pinned,
+        bytes: std::ops::Range<usize>,
+    ) -> Result<(), Fault> {
+        self.healthy()?;
+        let len = bytes.len();
+        let from = from.address(bytes);
+        // SAFETY: the source holds so many bytes and lives as long as its session, which waits for
+        // the stream before it drops it. The target is a place in an arena of at least that size.
+        self.checked("cuMemcpyHtoD", unsafe {
+            sys::cuMemcpyHtoDAsync_v2(to.0, from, len, self.stream)
+        })
+    }
+
+    /// Enqueues a copy to pinned memory, which is not to be read until the stream has passed.
+    pub(crate) fn copy_out(
+        &self,
+        to: &Pinned,
+        bytes: std::ops::Range<usize>,
+        from: DevicePtr,
+    ) -> Result<(), Fault> {
+        self.healthy()?;
+        let len = bytes.len();
+        let to = to.address(bytes);
+        // SAFETY: as in `copy_in`, the other way round.
+        self.checked("cuMemcpyDtoH", unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to, from.0, len, self.stream)
+        })
+    }
+
+    /// Enqueues a copy from one place of the device to another.
+    pub(crate) fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: usize) -> Result<(), Fault> {
+        self.healthy()?;
+        // SAFETY: both are places in arenas that hold so many bytes there and do not overlap.
+        self.checked("cuMemcpyDtoD", unsafe {
+            sys::cuMemcpyDtoDAsync_v2(to.0, from.0, bytes, self.stream)
+        })
+    }
+
+    /// Enqueues the filling of memory with zeros.
+    pub(crate) fn clear(&self, ptr: DevicePtr, bytes: usize) -> Result<(), Fault> {
+        self.healthy()?;
+        // SAFETY: a place in an arena that holds so many bytes there.
+        self.checked("cuMemsetD8", unsafe {
+            sys::cuMemsetD8Async(ptr.0, 0, bytes, self.stream)
+        })
+    }
+}
