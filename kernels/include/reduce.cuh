@@ -21,6 +21,7 @@ struct Largest {
 // Over `lanes` neighbouring lanes (a power of two); all of them get the result.
 template <class Fold>
 DEVICE float over_lanes(float value, int lanes) {
+#pragma unroll
     for (int step = lanes / 2; step > 0; step /= 2) {
         value = Fold::of(value, __shfl_xor_sync(ALL_LANES, value, step));
     }
@@ -47,4 +48,11 @@ DEVICE float over_block(float value, float* shared) {
     value = over_warp<Fold>(value);
     __syncthreads();
     return value;
+}
+
+// exp(x) for x at most 0, to some 2e-7: the shares of a softmax. NaN stays NaN.
+DEVICE float share_of(float below_largest) {
+    float share;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(below_largest * 1.44269504089f));
+    return share;
 }

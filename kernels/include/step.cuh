@@ -10,5 +10,3 @@ struct Step {
     const i32* position;
     const i32* slot;
 };
-
-DEVICE bool is_row(const i32* position, int row) { return position[row] >= 0; }

@@ -33,7 +33,11 @@ DEVICE half_t float_to_half(float value) {
 
 // Two in a word, the first in the low half.
 DEVICE u32 pack_halves(float first, float second) {
-    return static_cast<u32>(float_to_half(first)) | (static_cast<u32>(float_to_half(second)) << 16);
+    u32 word;
+    asm("mov.b32 %0, {%1, %2};"
+        : "=r"(word)
+        : "h"(float_to_half(first)), "h"(float_to_half(second)));
+    return word;
 }
 
 DEVICE float low_half(u32 word) { return half_to_float(static_cast<half_t>(word & 0xffffu)); }
@@ -48,14 +52,19 @@ DEVICE i32 max_of(i32 a, i32 b) { return a > b ? a : b; }
 
 DEVICE i32 ceil_div(i32 a, i32 b) { return (a + b - 1) / b; }
 
-// The values of up to eight float16 numbers that lie in one 16-byte load.
-DEVICE void unpack_halves(uint4 words, float values[8]) {
-    values[0] = low_half(words.x);
-    values[1] = high_half(words.x);
-    values[2] = low_half(words.y);
-    values[3] = high_half(words.y);
-    values[4] = low_half(words.z);
-    values[5] = high_half(words.z);
-    values[6] = low_half(words.w);
-    values[7] = high_half(words.w);
+// The two float16 numbers of a word, the first from the low half.
+DEVICE void unpack_word(u32 word, float& first, float& second) {
+    half_t low;
+    half_t high;
+    asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(word));
+    first = half_to_float(low);
+    second = half_to_float(high);
+}
+
+// The eight float16 numbers of one 16-byte load.
+DEVICE void unpack_halves(uint4 words, float (&values)[8]) {
+    unpack_word(words.x, values[0], values[1]);
+    unpack_word(words.y, values[2], values[3]);
+    unpack_word(words.z, values[4], values[5]);
+    unpack_word(words.w, values[6], values[7]);
 }
