@@ -48,6 +48,17 @@ pub(crate) struct Forward<'a> {
     pub(crate) runs: &'a [Run],
 }
 
+impl Forward<'_> {
+    /// Places of [`StepPtrs::runs`](crate::prepare::StepPtrs::runs) that may hold a run.
+    pub(crate) fn runs_max(&self) -> usize {
+        match self.path {
+            // The same for all forwards of a bucket: each row may be a run of its own.
+            Path::Decode => self.rows,
+            Path::Prefill => self.runs.len(),
+        }
+    }
+}
+
 /// A step that is ready to run: kernels and pointers were looked up.
 pub(crate) trait Launch {
     /// Enqueues it.

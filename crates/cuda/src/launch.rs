@@ -121,6 +121,11 @@ impl Args {
         self.words(&[step.token.0, step.position.0, step.slot.0])
     }
 
+    /// Likewise `struct Runs`, of so many places.
+    pub(crate) fn runs(self, step: &StepPtrs, count: usize) -> Self {
+        self.words(&[step.runs.0, count as u64, step.source.0, step.target.0])
+    }
+
     /// Likewise `struct Kv`.
     pub(crate) fn kv(self, kv: &KvPlace) -> Self {
         let pair = |low: usize, high: usize| low as u64 | (high as u64) << 32;

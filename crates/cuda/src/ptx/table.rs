@@ -10,6 +10,21 @@ pub(super) const MODULES: &[Module] = &[
         sm80: include_str!("../../../../kernels/ptx/add.sm80.ptx"),
     },
     Module {
+        name: "attention",
+        sm75: include_str!("../../../../kernels/ptx/attention.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/attention.sm80.ptx"),
+    },
+    Module {
+        name: "causal_conv",
+        sm75: include_str!("../../../../kernels/ptx/causal_conv.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/causal_conv.sm80.ptx"),
+    },
+    Module {
+        name: "delta_net",
+        sm75: include_str!("../../../../kernels/ptx/delta_net.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/delta_net.sm80.ptx"),
+    },
+    Module {
         name: "gate",
         sm75: include_str!("../../../../kernels/ptx/gate.sm75.ptx"),
         sm80: include_str!("../../../../kernels/ptx/gate.sm80.ptx"),
@@ -23,6 +38,11 @@ pub(super) const MODULES: &[Module] = &[
         name: "quantize",
         sm75: include_str!("../../../../kernels/ptx/quantize.sm75.ptx"),
         sm80: include_str!("../../../../kernels/ptx/quantize.sm80.ptx"),
+    },
+    Module {
+        name: "rms_norm",
+        sm75: include_str!("../../../../kernels/ptx/rms_norm.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/rms_norm.sm80.ptx"),
     },
     Module {
         name: "rope",
