@@ -11,6 +11,8 @@ pub enum Pattern {
     AddNorm,
     /// `Rope` of query and key, and their `Attention`.
     RopeAttention,
+    /// The same, after every head of query and key was normalised.
+    NormRopeAttention,
 }
 
 /// One thing a backend does.
@@ -32,8 +34,8 @@ pub struct Plan {
 /// How a pattern is found.
 struct Rule {
     pattern: Pattern,
-    /// How many of these nodes, from the first, it covers. `first` is the number of the first.
-    matches: fn(first: usize, nodes: &[Node]) -> Option<usize>,
+    /// How many of the graph's nodes, from `first` on, it covers.
+    matches: fn(graph: &Graph, first: usize) -> Option<usize>,
 }
 
 /// The patterns, the one that covers most first where two begin with the same operation.
@@ -50,6 +52,10 @@ const RULES: &[Rule] = &[
         pattern: Pattern::RopeAttention,
         matches: rope_attention,
     },
+    Rule {
+        pattern: Pattern::NormRopeAttention,
+        matches: norm_rope_attention,
+    },
 ];
 
 /// Groups the nodes by the patterns that the backend has.
@@ -57,11 +63,10 @@ pub fn fuse(graph: &Graph, patterns: &[Pattern]) -> Plan {
     let mut steps = Vec::new();
     let mut at = 0;
     while at < graph.nodes.len() {
-        let rest = &graph.nodes[at..];
         let hit = RULES
             .iter()
             .filter(|rule| patterns.contains(&rule.pattern))
-            .find_map(|rule| Some((rule.pattern, (rule.matches)(at, rest)?)));
+            .find_map(|rule| Some((rule.pattern, (rule.matches)(graph, at)?)));
         let (pattern, n) = hit.map_or((None, 1), |(pattern, n)| (Some(pattern), n));
         steps.push(Step {
             pattern,
@@ -72,7 +77,8 @@ pub fn fuse(graph: &Graph, patterns: &[Pattern]) -> Plan {
     Plan { steps }
 }
 
-fn shared_input(_first: usize, nodes: &[Node]) -> Option<usize> {
+fn shared_input(graph: &Graph, first: usize) -> Option<usize> {
+    let nodes = &graph.nodes[first..];
     let input = &nodes[0].inputs;
     let n = nodes
         .iter()
@@ -81,8 +87,8 @@ fn shared_input(_first: usize, nodes: &[Node]) -> Option<usize> {
     (n >= 2).then_some(n)
 }
 
-fn add_norm(first: usize, nodes: &[Node]) -> Option<usize> {
-    let [sum, normed, ..] = nodes else {
+fn add_norm(graph: &Graph, first: usize) -> Option<usize> {
+    let [sum, normed, ..] = &graph.nodes[first..] else {
         return None;
     };
     let fits = matches!(sum.op, Op::Add)
@@ -91,12 +97,31 @@ fn add_norm(first: usize, nodes: &[Node]) -> Option<usize> {
     fits.then_some(2)
 }
 
-fn rope_attention(first: usize, nodes: &[Node]) -> Option<usize> {
-    let [q, k, mixed, ..] = nodes else {
+fn rope_attention(graph: &Graph, first: usize) -> Option<usize> {
+    let [q, k, mixed, ..] = &graph.nodes[first..] else {
         return None;
     };
     let fits = matches!((&q.op, &k.op), (Op::Rope(a), Op::Rope(b)) if a == b)
         && matches!(mixed.op, Op::Attention { .. })
         && mixed.inputs[..2] == [NodeId(first), NodeId(first + 1)];
     fits.then_some(3)
+}
+
+fn norm_rope_attention(graph: &Graph, first: usize) -> Option<usize> {
+    let [q_norm, k_norm, q, k, ..] = &graph.nodes[first..] else {
+        return None;
+    };
+    let n = 2 + rope_attention(graph, first + 2)?;
+    let Op::Rope(rope) = q.op else {
+        return None;
+    };
+    let is_per_head = |node: &Node| {
+        matches!(node.op, Op::RmsNorm { weight, .. }
+            if graph.weight(weight).dims == [rope.head_dim])
+    };
+    let fits = is_per_head(q_norm)
+        && is_per_head(k_norm)
+        && q.inputs == [NodeId(first)]
+        && k.inputs == [NodeId(first + 1)];
+    fits.then_some(n)
 }

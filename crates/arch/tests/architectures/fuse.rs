@@ -8,6 +8,7 @@ const ALL: &[Pattern] = &[
     Pattern::SharedInput,
     Pattern::AddNorm,
     Pattern::RopeAttention,
+    Pattern::NormRopeAttention,
 ];
 
 /// The steps of a plan as `name+name+…`.
@@ -53,4 +54,34 @@ fn neighbours_are_fused() {
             ]
         );
     }
+}
+
+#[test]
+fn normalised_heads_are_fused_with_what_turns_them() {
+    let graph = build(&tiny("qwen3").index()).expect("the index is whole");
+    let attention = |patterns: &[Pattern]| -> Vec<String> {
+        let steps = steps(&graph, patterns).into_iter();
+        let of_heads = |step: &String| step.contains("rope") || step.contains("k_norm");
+        steps.filter(of_heads).collect()
+    };
+    assert_eq!(
+        attention(ALL),
+        ["blk.0.attn_q_norm+blk.0.attn_k_norm+blk.0.rope_q+blk.0.rope_k+blk.0.attn"]
+    );
+    // A backend without the pattern still has the smaller one.
+    assert_eq!(
+        attention(&[Pattern::RopeAttention]),
+        [
+            "blk.0.attn_k_norm",
+            "blk.0.rope_q+blk.0.rope_k+blk.0.attn",
+        ]
+    );
+}
+
+#[test]
+fn a_norm_of_all_heads_together_stays_a_step() {
+    let graph = build(&tiny("olmo2").index()).expect("the index is whole");
+    let fused = steps(&graph, ALL);
+    assert!(fused.contains(&"blk.0.attn_q_norm".to_owned()), "{fused:?}");
+    assert!(fused.contains(&"blk.0.rope_q+blk.0.rope_k+blk.0.attn".to_owned()));
 }
