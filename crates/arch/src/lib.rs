@@ -2,7 +2,8 @@
 //!
 //! [`build`] turns the index of a file into a [`Graph`] of coarse operations; [`check`] holds the
 //! graph against the file before anything is allocated; [`footprint`] says what it will take; and
-//! [`fuse`] groups nodes into the steps that a backend runs.
+//! [`fuse`] groups nodes into the steps that a backend runs, and [`places`] says which of their
+//! values may lie in the same place.
 //!
 //! What it deliberately does not do: it computes nothing, reads no tensor data and knows no
 //! backend.
@@ -10,6 +11,7 @@
 //! Start with [`models::llama`], then [`Graph`].
 #![forbid(unsafe_code)]
 
+mod angles;
 mod architecture;
 pub mod blocks;
 mod builder;
@@ -24,8 +26,10 @@ mod hparams;
 mod keys;
 pub mod models;
 mod op;
+mod places;
 mod state;
 
+pub use angles::RopeAngles;
 pub use architecture::{Architecture, build, for_name};
 pub use check::{Problem, check};
 pub use error::ArchError;
@@ -37,4 +41,5 @@ pub use graph::{
     RopeStyle, Routing, RowsOf, Shares, StateLayout, Weight, WeightId, WeightKind,
 };
 pub use hparams::{HParams, limits};
+pub use places::places;
 pub use state::{CHECKPOINTS_MAX, FORWARD_ROWS_MAX, KvType, PAGE_TOKENS, StateSizes};
