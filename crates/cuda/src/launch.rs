@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use cudarc::driver::sys;
 
 use crate::buffer::DevicePtr;
-use crate::prepare::StepPtrs;
+use crate::prepare::{CodePanel, HalfPanel, StepPtrs};
 use crate::state::KvPlace;
 
 /// One function of a loaded module. Lives as long as its device.
@@ -136,6 +136,18 @@ impl Args {
             pair(kv.pages_max, kv.n_kv_heads),
             pair(kv.head_dim, 0),
         ])
+    }
+
+    /// Likewise `struct Q8Panel`; one of null where there is none.
+    pub(crate) fn codes(self, panel: Option<&CodePanel>) -> Self {
+        let words = |it: &CodePanel| [it.codes.0, it.scales.0, it.stride as u64];
+        self.words(&panel.map_or([0; 3], words))
+    }
+
+    /// Likewise `struct F16Panel`.
+    pub(crate) fn halves(self, panel: Option<&HalfPanel>) -> Self {
+        let words = |it: &HalfPanel| [it.halves.0, it.row_scales.0, it.stride as u64];
+        self.words(&panel.map_or([0; 3], words))
     }
 
     /// A structure passed by value.
