@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::shares::Shares;
-use crate::{bindings, command, models, node, packages, project, ui, vocabularies};
+use crate::{bindings, command, kernels, models, node, packages, project, ui, vocabularies};
 
 /// A window of a laptop's size, in true colour.
 const SCREEN: &str = "-screen 0 1280x800x24";
@@ -105,6 +105,15 @@ fn style(shares: &mut Shares) {
         "the window's types are generated from the program's",
         bindings::check,
     );
+    // The tests of crates/cuda find stale PTX without a compiler; this makes it again with one.
+    match kernels::ensure_compilers() {
+        Ok(()) => shares.check("the kernels' PTX is what their sources give", || {
+            kernels::kernels(&["--check"])
+        }),
+        Err(error) => {
+            shares.say_not_run(format!("the kernels' compilation, no compiler: {error:#}"))
+        }
+    }
 }
 
 fn rust(shares: &mut Shares) {

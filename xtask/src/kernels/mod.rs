@@ -68,6 +68,23 @@ pub(crate) fn kernels(words: &[&str]) -> Result<()> {
     }
 }
 
+/// Fetches what a check needs.
+///
+/// # Errors
+/// If it is not there and cannot be fetched.
+pub(crate) fn ensure_compilers() -> Result<()> {
+    let (_lock, work) = lock()?;
+    for tool in [
+        tools::NVRTC,
+        tools::HEADERS,
+        tools::OLD_PTXAS,
+        tools::NEW_PTXAS,
+    ] {
+        tool.ensure(&work)?;
+    }
+    Ok(())
+}
+
 fn wish<'a>(words: &'a [&'a str]) -> Result<Wish<'a>> {
     Ok(match words {
         ["--all"] => Wish::All,

@@ -25,6 +25,11 @@ pub(super) const MODULES: &[Module] = &[
         sm80: include_str!("../../../../kernels/ptx/delta_net.sm80.ptx"),
     },
     Module {
+        name: "experts_route",
+        sm75: include_str!("../../../../kernels/ptx/experts_route.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/experts_route.sm80.ptx"),
+    },
+    Module {
         name: "gate",
         sm75: include_str!("../../../../kernels/ptx/gate.sm75.ptx"),
         sm80: include_str!("../../../../kernels/ptx/gate.sm80.ptx"),
