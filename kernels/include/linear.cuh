@@ -1,0 +1,226 @@
+// Products of a matrix in any storage type with rows of activations: what `linear`, `gated_ffn` and
+// `experts` are made of. QUANT_HEADER names the type.
+//
+// Decoding (up to 8 rows): every lane takes units of 32 weights, puts them into bytes once, and
+// multiplies them with the 8-bit activations of every row (dp4a); the float types take 4 weights
+// and float32 activations. A unit's products are whole numbers, added in float32 lane by lane in
+// the order of the columns, then over the warp, then over the warps of a row. None of this depends
+// on the number of rows, and all products are fused explicitly: a row's bits do not change with
+// what is computed beside it.
+//
+// Reading (more rows): see tiles.cuh.
+#pragma once
+
+#include QUANT_HEADER
+
+#include "activation.cuh"
+#include "mma.cuh"
+#include "q8.cuh"
+#include "reduce.cuh"
+#include "types.cuh"
+
+// Activations of the decode path, beginning at the first row: codes and scales for the types of
+// small integers, floats for the others (their stride is the width).
+struct Factor {
+    const i8* codes;
+    const float* scales;
+    const float* floats;
+    i32 stride;
+};
+
+// Weights that a lane takes at once.
+template <class Q>
+DEVICE constexpr int unit_elems() {
+    return Q::IS_FLOAT ? 4 : 32;
+}
+
+// How many there are in a row.
+template <class Q>
+DEVICE int units_of(int cols) {
+    return ceil_div(cols, unit_elems<Q>());
+}
+
+// From one row of the matrix to the next.
+template <class Q>
+DEVICE u64 row_bytes_of(int cols) {
+    if constexpr (Q::IS_FLOAT) {
+        return static_cast<u64>(cols) * Q::BYTES;
+    } else {
+        return static_cast<u64>(cols / Q::ELEMS) * Q::BYTES;
+    }
+}
+
+// acc[m] += the products of 32 weights with the activations of row m.
+template <class Q, int M>
+DEVICE void add_unit(const u8* row, const Factor& x, int unit, float (&acc)[M]) {
+    constexpr int SUBS = Q::ELEMS / 32;
+    u32 q[8];
+    float scale[2];
+    float offset[2];
+    Q::unpack32(row + static_cast<u64>(unit / SUBS) * Q::BYTES, unit % SUBS, q, scale, offset);
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        u64 at = static_cast<u64>(m) * x.stride + 32 * unit;
+        u32 codes[8];
+        load_words<16>(reinterpret_cast<const u8*>(x.codes) + at, codes);
+        i32 products[2] = {0, 0};
+        i32 sums[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            // Without a scale for each half there is one sum.
+            int half = Q::SCALES == 2 ? i / 4 : 0;
+            products[half] = dp4a(q[i], codes[i], products[half]);
+            if constexpr (Q::HAS_OFFSET) {
+                sums[half] = dp4a(bytes_of(1), codes[i], sums[half]);
+            }
+        }
+        float sum = scale[0] * static_cast<float>(products[0]);
+        if constexpr (Q::SCALES == 2) {
+            sum = fmaf(scale[1], static_cast<float>(products[1]), sum);
+        }
+        if constexpr (Q::HAS_OFFSET) {
+            sum = fmaf(offset[0], static_cast<float>(sums[0]), sum);
+            if constexpr (Q::SCALES == 2) {
+                sum = fmaf(offset[1], static_cast<float>(sums[1]), sum);
+            }
+        }
+        acc[m] = fmaf(x.scales[at / Q8_ELEMS], sum, acc[m]);
+    }
+}
+
+// The same for 4 weights in floating point. Rows of a multiple of four values are read four at
+// once.
+template <class Q, int M>
+DEVICE void add_float_unit(const u8* row, const Factor& x, int cols, int unit, float (&acc)[M]) {
+    int col = 4 * unit;
+    bool is_whole = cols % 4 == 0;
+    float weights[4];
+    if (is_whole) {
+        Q::load_4(row, col, weights);
+    } else {
+        for (int i = 0; i < 4; i++) {
+            weights[i] = col + i < cols ? Q::load(row, col + i) : 0.0f;
+        }
+    }
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        const float* from = x.floats + static_cast<u64>(m) * x.stride;
+        float v[4];
+        if (is_whole) {
+            float4 four = *reinterpret_cast<const float4*>(from + col);
+            v[0] = four.x;
+            v[1] = four.y;
+            v[2] = four.z;
+            v[3] = four.w;
+        } else {
+            load_4(from, col, cols, v);
+        }
+        for (int i = 0; i < 4; i++) {
+            acc[m] = fmaf(weights[i], v[i], acc[m]);
+        }
+    }
+}
+
+// A lane's share of a row's products: units `first`, `first + step` ... With first = lane and
+// step = 32, `over_warp<Sum>(acc[m])` is then the product with row m.
+template <class Q, int M>
+DEVICE void dot_units(const u8* row, const Factor& x, int cols, int first, int step,
+                      float (&acc)[M]) {
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        acc[m] = 0.0f;
+    }
+    int units = units_of<Q>(cols);
+#pragma unroll 1
+    for (int unit = first; unit < units; unit += step) {
+        if constexpr (Q::IS_FLOAT) {
+            add_float_unit<Q, M>(row, x, cols, unit, acc);
+        } else {
+            add_unit<Q, M>(row, x, unit, acc);
+        }
+    }
+}
+
+// The products of one row of the matrix with all rows of x, by a warp; lane m gets that of row m.
+template <class Q, int M>
+DEVICE float dot_warp(const u8* row, const Factor& x, int cols, int first, int step) {
+    float acc[M];
+    dot_units<Q, M>(row, x, cols, first, step, acc);
+    float mine = 0.0f;
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        float sum = over_warp<Sum>(acc[m]);
+        mine = threadIdx.x % WARP == m ? sum : mine;
+    }
+    return mine;
+}
+
+// A gate and what it is for, as matrices of `inner` rows; biases or null.
+struct GateUp {
+    const u8* gate;
+    const u8* up;
+    const float* gate_bias;
+    const float* up_bias;
+    i32 inner;
+    i32 cols;
+    i32 activation;
+};
+
+// Where activation(gate) * up goes: a panel for a matrix of small integers behind it, floats
+// (null for none) of `inner` values a row for the others.
+struct GatedOut {
+    Q8Panel panel;
+    float* floats;
+};
+
+// Values between gate and down that one block of `GATED_THREADS` computes: as many as share a scale
+// of the panel, so that the block can round them itself and no launch is needed for it.
+constexpr int GATED_ELEMS = 32;
+constexpr int GATED_THREADS = 512;
+
+template <int M>
+struct GatedShared {
+    float products[2 * GATED_ELEMS][M];
+};
+
+// `GATED_ELEMS` values from `first` for M rows, written to rows `out_row` and the next. Every warp
+// takes a row of gate or up at a time.
+template <class Q, int M>
+DEVICE void gated_rows(const GateUp& w, const Factor& x, int first, const GatedOut& out,
+                       int out_row, GatedShared<M>& shared) {
+    int lane = threadIdx.x % WARP;
+    int warp = threadIdx.x / WARP;
+    u64 row_bytes = row_bytes_of<Q>(w.cols);
+#pragma unroll 1
+    for (int item = warp; item < 2 * GATED_ELEMS; item += GATED_THREADS / WARP) {
+        int row = first + item % GATED_ELEMS;
+        if (row >= w.inner) {
+            continue;
+        }
+        const u8* matrix = item < GATED_ELEMS ? w.gate : w.up;
+        float product = dot_warp<Q, M>(matrix + row * row_bytes, x, w.cols, lane, WARP);
+        if (lane < M) {
+            shared.products[item][lane] = product;
+        }
+    }
+    __syncthreads();
+    if (warp >= M) {
+        return;
+    }
+    int col = first + lane;
+    float value = 0.0f;
+    if (col < w.inner) {
+        float gate = shared.products[lane][warp];
+        float up = shared.products[GATED_ELEMS + lane][warp];
+        gate += w.gate_bias == nullptr ? 0.0f : w.gate_bias[col];
+        up += w.up_bias == nullptr ? 0.0f : w.up_bias[col];
+        value = activate(w.activation, gate) * gated(w.activation, up);
+    }
+    int row = out_row + warp;
+    if (out.floats != nullptr && col < w.inner) {
+        out.floats[static_cast<u64>(row) * w.inner + col] = value;
+    }
+    if (out.panel.codes != nullptr) {
+        store_q8_lane(out.panel, row, col, value);
+    }
+}
