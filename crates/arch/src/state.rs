@@ -160,17 +160,9 @@ impl StateSizes {
 
     /// What all slots take when they are full, checkpoints and all.
     pub fn pool_bytes(self, layouts: &[StateLayout]) -> u64 {
-        let all_tokens = self.tokens.next_multiple_of(PAGE_TOKENS);
         let of_layer = |layout: &StateLayout| -> u64 {
-            // Of each checkpoint, and of the end, what a window sees, in whole pages.
-            let kept = layout
-                .tokens_kept(all_tokens)
-                .saturating_add(2 * PAGE_TOKENS);
-            let of_slot = kept
-                .saturating_mul(1 + CHECKPOINTS_MAX)
-                .saturating_add(BATCH_TOKENS);
-            let tokens = of_slot.saturating_mul(self.slots).min(all_tokens);
             let of_token = layout.bytes_per_token(self.kv) as u64;
+            let tokens = self.pages(layout).saturating_mul(PAGE_TOKENS);
             let keys_and_values = of_token.saturating_mul(tokens as u64);
             // Both copies and the checkpoints are float32.
             let summed = (layout.values_per_slot() as u64)
@@ -179,6 +171,20 @@ impl StateSizes {
             keys_and_values.saturating_add(summed)
         };
         layouts.iter().map(of_layer).fold(0, u64::saturating_add)
+    }
+
+    /// Pages of keys and values that a layer may hold, all slots and their checkpoints together.
+    pub fn pages(self, layout: &StateLayout) -> usize {
+        let all_tokens = self.tokens.next_multiple_of(PAGE_TOKENS);
+        // Of each checkpoint, and of the end, what a window sees, in whole pages.
+        let kept = layout
+            .tokens_kept(all_tokens)
+            .saturating_add(2 * PAGE_TOKENS);
+        let of_slot = kept
+            .saturating_mul(1 + CHECKPOINTS_MAX)
+            .saturating_add(BATCH_TOKENS);
+        let tokens = of_slot.saturating_mul(self.slots).min(all_tokens);
+        tokens.div_ceil(PAGE_TOKENS)
     }
 
     /// What the threads take to read keys and values in 8 bits: each unfolds those that one head

@@ -44,6 +44,15 @@ pub enum Unavailable {
     },
     /// The driver sees no card.
     NoDevice,
+    /// The card is older than what the kernels need.
+    DeviceTooOld {
+        /// The card's name.
+        device: String,
+        /// Its compute capability.
+        found: String,
+        /// The lowest that will do.
+        needed: String,
+    },
     /// A card is there, and this version has no code to use it.
     NotUsedYet {
         /// The card's name.

@@ -25,6 +25,12 @@ pub enum LoadError {
         /// What there is.
         available_bytes: u64,
     },
+    /// The device does not work.
+    #[error("the device does not work: {reason}")]
+    Device {
+        /// In plain words.
+        reason: String,
+    },
 }
 
 fn first<T: std::fmt::Display>(all: &[T]) -> String {
@@ -57,6 +63,15 @@ pub enum OpenError {
         min: usize,
         /// The most allowed.
         max: usize,
+    },
+    /// The backend has no such sessions.
+    #[error("this backend cannot open the session: {}", first(.0))]
+    Unsupported(Vec<Unsupported>),
+    /// The device does not work.
+    #[error("the device does not work: {reason}")]
+    Device {
+        /// In plain words.
+        reason: String,
     },
 }
 

@@ -7,7 +7,8 @@
 //! What it deliberately does not do: it holds no kernel, starts no thread, chooses no token and
 //! knows no architecture by name.
 //!
-//! Start reading at [`Session`]; `conformance` is the suite every backend has to pass.
+//! Start reading at [`Session`]; [`paging`] is the bookkeeping that every state needs, and
+//! `conformance` is the suite every backend has to pass.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -16,6 +17,9 @@ pub mod conformance;
 mod device;
 mod error;
 mod model;
+mod options;
+pub mod paging;
+mod runs;
 mod session;
 
 pub use candor_arch::KvType;
@@ -27,4 +31,5 @@ pub use error::{LoadError, OpenError, SessionError};
 pub use model::{
     Backend, Loaded, Model, OpenOptions, Part, Precision, Progress, Step, Unsupported,
 };
+pub use runs::{Run, runs, tokens_per_slot};
 pub use session::{Arithmetic, Numerics, Outcome, Session, TICKETS_MAX, Tap, Ticket};

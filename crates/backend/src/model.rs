@@ -60,6 +60,8 @@ pub enum Unsupported {
     Type(String),
     /// A kind of state, by its name.
     State(&'static str),
+    /// What a session is asked for, by its name.
+    Option(&'static str),
 }
 
 impl fmt::Display for Unsupported {
@@ -68,6 +70,7 @@ impl fmt::Display for Unsupported {
             Self::Op(name) => write!(f, "the operation {name}"),
             Self::Type(name) => write!(f, "{name} weights"),
             Self::State(name) => write!(f, "{name} state"),
+            Self::Option(name) => f.write_str(name),
         }
     }
 }
@@ -105,6 +108,30 @@ pub trait Backend: Send {
         part: Part,
         progress: &mut dyn Progress,
     ) -> Result<Box<dyn Loaded>, LoadError>;
+
+    /// Readies only what sessions of [`Precision::Exact`] need, and as little of that as it can:
+    /// a device is held against them while its own copy of the weights is in memory.
+    ///
+    /// # Errors
+    /// As for [`Backend::load`].
+    fn load_exact(&mut self, model: Arc<Model>) -> Result<Box<dyn Loaded>, LoadError> {
+        self.load(model, Part::All, &mut Unwatched)
+    }
+
+    /// What its results depend on beside the device and the model, such as the driver's version
+    /// and the kernels: logits that are remembered under another fingerprint are of no use.
+    fn fingerprint(&self) -> String {
+        String::new()
+    }
+}
+
+/// Nobody watches, and nobody stops it.
+struct Unwatched;
+
+impl Progress for Unwatched {
+    fn report(&mut self, _done_bytes: u64, _total_bytes: u64) -> Step {
+        Step::Go
+    }
 }
 
 /// Weights that are ready. Several sessions share one.

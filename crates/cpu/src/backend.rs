@@ -106,6 +106,18 @@ impl Backend for CpuBackend {
             packed,
         )))
     }
+
+    /// The exact path reads weights where the file is mapped.
+    fn load_exact(&mut self, model: Arc<Model>) -> Result<Box<dyn Loaded>, LoadError> {
+        let problems = check(&model.graph, model.file.index());
+        if !problems.is_empty() {
+            return Err(LoadError::Problems(problems));
+        }
+        let weights = Arc::new(Weights::new(model));
+        let pool = Arc::clone(&self.pool);
+        let kernels = self.kernels.kernels;
+        Ok(Box::new(CpuLoaded::new(pool, kernels, weights, None)))
+    }
 }
 
 /// The weights that an operation multiplies with, each once, in the order of the graph.

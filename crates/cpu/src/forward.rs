@@ -1,9 +1,7 @@
 //! One forward: the walk over the plan's steps.
 
-use std::ops::Range;
-
 use candor_arch::{NodeId, Op, Pattern, Plan, Step, WeightId};
-use candor_backend::{CancelToken, Feed, Row, RowOutput, SessionError, SlotId, Tap};
+use candor_backend::{CancelToken, Feed, Row, RowOutput, Run, SessionError, Tap};
 
 use crate::ops::{self, rope::Angles};
 use crate::simd::{Kernels, Panel};
@@ -21,16 +19,6 @@ pub(crate) const PATTERNS: &[Pattern] = &[
     Pattern::AddNorm,
     Pattern::RopeAttention,
 ];
-
-/// Rows of one slot that follow each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) slot: SlotId,
-    /// In the batch.
-    pub(crate) rows: Range<usize>,
-    /// The position of the first row.
-    pub(crate) first_position: usize,
-}
 
 /// What stays the same from forward to forward.
 pub(crate) struct Machine<'a> {

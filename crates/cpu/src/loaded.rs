@@ -14,12 +14,6 @@ use crate::state::{self, State};
 use crate::threads::{Pool, cores};
 use crate::weights::{PackedWeights, Weights};
 
-/// Slots of a session: more conversations at once than one machine can serve.
-const SLOTS_MAX: usize = 256;
-
-/// Tokens of a context, and of a state: positions stay exact in float32.
-const TOKENS_MAX: usize = 1 << 24;
-
 /// A model on the CPU.
 pub(crate) struct CpuLoaded {
     pool: Arc<Pool>,
@@ -80,9 +74,7 @@ impl Progress for Unwatched {
 
 impl Loaded for CpuLoaded {
     fn open(&self, options: OpenOptions) -> Result<Box<dyn Session>, OpenError> {
-        within("the context length", options.ctx_len, TOKENS_MAX)?;
-        within("the number of slots", options.slots_max, SLOTS_MAX)?;
-        within("the tokens of the state", options.state_tokens, TOKENS_MAX)?;
+        options.check()?;
         let graph = &self.weights.model.graph;
         let sizes = StateSizes {
             kv: options.kv,
@@ -114,18 +106,6 @@ impl Loaded for CpuLoaded {
     fn model(&self) -> &Arc<Model> {
         &self.weights.model
     }
-}
-
-fn within(what: &'static str, found: usize, max: usize) -> Result<(), OpenError> {
-    if (1..=max).contains(&found) {
-        return Ok(());
-    }
-    Err(OpenError::Option {
-        what,
-        found,
-        min: 1,
-        max,
-    })
 }
 
 /// Refuses a state that could not be held once it is full.

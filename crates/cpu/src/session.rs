@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use candor_arch::Plan;
 use candor_backend::{
-    Arithmetic, Batch, CancelToken, Feed, KvType, Numerics, Outcome, Row, Rows, Session,
-    SessionError, SlotId, TICKETS_MAX, Tap, Ticket, Want,
+    Arithmetic, Batch, CancelToken, Feed, KvType, Numerics, Outcome, Rows, Session, SessionError,
+    SlotId, TICKETS_MAX, Tap, Ticket, Want, runs, tokens_per_slot,
 };
 
-use crate::forward::{Forward, Machine, ROWS_MAX, Run, Stopped, Workspace};
+use crate::forward::{Forward, Machine, ROWS_MAX, Stopped, Workspace};
 use crate::ops::rope;
 use crate::simd::{Kernels, Panel};
 use crate::state::State;
@@ -54,7 +54,7 @@ impl CpuSession {
             threads: vec![Vec::new(); pool.threads()],
             panel: Panel::new(0, 0),
             inner: [Vec::new(), Vec::new()],
-            angles: rope::angles(graph, &weights, state.ctx_len()),
+            angles: rope::angles(graph, &weights, state.paging().ctx_len()),
         };
         Self {
             pool,
@@ -76,7 +76,7 @@ impl CpuSession {
         }
         let vocabulary = self.vocabulary();
         for row in &batch.rows {
-            self.state.know(row.slot)?;
+            self.state.paging().know(row.slot)?;
             let Feed::Token(token) = row.feed;
             if token as usize >= vocabulary {
                 return Err(SessionError::UnknownToken { token, vocabulary });
@@ -95,14 +95,14 @@ impl CpuSession {
     ) -> Result<Outcome, SessionError> {
         rows.outputs.clear();
         let wanted = tokens_per_slot(&batch.rows);
-        self.state.reserve(&wanted)?;
+        self.state.paging_mut().reserve(&wanted)?;
         match self.walk(batch, cancel, tap, rows) {
             Ok(()) => {
-                self.state.commit(&wanted);
+                self.state.paging_mut().commit(&wanted);
                 Ok(Outcome::Done)
             }
             Err(stopped) => {
-                self.state.roll_back(&wanted);
+                self.state.paging_mut().roll_back(&wanted);
                 rows.outputs.clear();
                 match stopped {
                     Stopped::Cancelled => Ok(Outcome::Cancelled),
@@ -119,8 +119,8 @@ impl CpuSession {
         mut tap: Option<&mut dyn Tap>,
         rows: &mut Rows,
     ) -> Result<(), Stopped> {
-        let mut positions: Vec<usize> = (0..self.state.slots())
-            .map(|slot| self.state.position(SlotId(slot)))
+        let mut positions: Vec<usize> = (0..self.state.paging().slots())
+            .map(|slot| self.state.paging().position(SlotId(slot)))
             .collect();
         for part in batch.rows.chunks(ROWS_MAX) {
             let runs = runs(part, &mut positions);
@@ -155,7 +155,7 @@ impl Session for CpuSession {
         self.validate(batch)?;
         // Fails here where the batch does not fit; what it made room for is kept for `compute`.
         let wanted = tokens_per_slot(&batch.rows);
-        self.state.reserve(&wanted)?;
+        self.state.paging_mut().reserve(&wanted)?;
         let mut rows = self.spare.pop().unwrap_or_default();
         let outcome = self.compute(batch, cancel, None, &mut rows);
         self.next_ticket += 1;
@@ -198,15 +198,15 @@ impl Session for CpuSession {
     }
 
     fn position(&self, slot: SlotId) -> usize {
-        self.state.position(slot)
+        self.state.paging().position(slot)
     }
 
     fn ctx_len(&self) -> usize {
-        self.state.ctx_len()
+        self.state.paging().ctx_len()
     }
 
     fn slots(&self) -> usize {
-        self.state.slots()
+        self.state.paging().slots()
     }
 
     fn vocabulary(&self) -> usize {
@@ -214,19 +214,19 @@ impl Session for CpuSession {
     }
 
     fn seek(&mut self, slot: SlotId, want: usize) -> Result<usize, SessionError> {
-        self.state.seek(slot, want)
+        self.state.paging_mut().seek(slot, want)
     }
 
     fn checkpoint(&mut self, slot: SlotId) -> Result<(), SessionError> {
-        self.state.checkpoint(slot)
+        self.state.paging_mut().checkpoint(slot)
     }
 
     fn fork(&mut self, from: SlotId, to: SlotId, len: usize) -> Result<usize, SessionError> {
-        self.state.fork(from, to, len)
+        self.state.paging_mut().fork(from, to, len)
     }
 
     fn reset(&mut self, slot: SlotId) -> Result<(), SessionError> {
-        self.state.seek(slot, 0).map(|_| ())
+        self.state.paging_mut().seek(slot, 0).map(|_| ())
     }
 
     fn numerics(&self) -> Numerics {
@@ -245,34 +245,4 @@ impl Session for CpuSession {
             kv,
         }
     }
-}
-
-/// How many tokens each slot of a batch gets.
-fn tokens_per_slot(rows: &[Row]) -> Vec<(SlotId, usize)> {
-    let mut all: Vec<(SlotId, usize)> = Vec::new();
-    for row in rows {
-        match all.iter_mut().find(|(slot, _)| *slot == row.slot) {
-            Some((_, n)) => *n += 1,
-            None => all.push((row.slot, 1)),
-        }
-    }
-    all
-}
-
-/// Rows of one slot that stand together; `positions` moves on with them.
-fn runs(rows: &[Row], positions: &mut [usize]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for (at, row) in rows.iter().enumerate() {
-        let position = &mut positions[row.slot.0];
-        match runs.last_mut() {
-            Some(run) if run.slot == row.slot => run.rows.end = at + 1,
-            _ => runs.push(Run {
-                slot: row.slot,
-                rows: at..at + 1,
-                first_position: *position,
-            }),
-        }
-        *position += 1;
-    }
-    runs
 }

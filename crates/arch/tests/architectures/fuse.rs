@@ -71,10 +71,7 @@ fn normalised_heads_are_fused_with_what_turns_them() {
     // A backend without the pattern still has the smaller one.
     assert_eq!(
         attention(&[Pattern::RopeAttention]),
-        [
-            "blk.0.attn_k_norm",
-            "blk.0.rope_q+blk.0.rope_k+blk.0.attn",
-        ]
+        ["blk.0.attn_k_norm", "blk.0.rope_q+blk.0.rope_k+blk.0.attn",]
     );
 }
 

@@ -6,8 +6,9 @@
 //! are merged in their order. So a query's result depends on nothing but its slot.
 
 use candor_arch::{NodeId, Op};
+use candor_backend::Run;
 
-use crate::forward::{Forward, Run, Stopped};
+use crate::forward::{Forward, Stopped};
 use crate::simd::{Attention, CodedHead, Kernels, KvHead, Tile, TileQueue, exact};
 use crate::state::{FloatHead, Head, PAGE_TOKENS, Place};
 

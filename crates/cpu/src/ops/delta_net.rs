@@ -5,8 +5,9 @@
 //! chunk begins.
 
 use candor_arch::{DeltaNet, KeyOrder, NodeId};
+use candor_backend::Run;
 
-use crate::forward::{Forward, Run, Stopped};
+use crate::forward::{Forward, Stopped};
 use crate::simd::{DeltaStep, Kernels, Tile, TileQueue};
 use crate::state::Kept;
 

@@ -62,38 +62,21 @@ impl HeadsPlace {
     }
 }
 
-/// The pages of all slots, for the layers that see the same tokens.
+/// The pages of one kind of layers, made when first needed.
 pub(super) struct Pages {
     kv: KvType,
-    /// How many tokens a row of these layers sees.
-    pub(super) window: usize,
     /// Units of a page; see [`units`].
     pub(super) page_units: usize,
-    pages_max: usize,
-    /// Made when first needed, so that a long context costs memory only once it is used.
     pages: Vec<Page>,
-    free: Vec<usize>,
-    /// For each slot: its page `i` holds the tokens from `i * PAGE_TOKENS`, if they are kept.
-    tables: Vec<Vec<Option<usize>>>,
 }
 
 impl Pages {
-    pub(super) fn new(kv: KvType, window: usize, pages_max: usize, slots: usize) -> Self {
+    pub(super) fn new(kv: KvType) -> Self {
         Self {
             kv,
-            window,
             page_units: 0,
-            pages_max,
             pages: Vec::new(),
-            free: Vec::new(),
-            tables: vec![Vec::new(); slots],
         }
-    }
-
-    /// Tokens for which there are pages still.
-    pub(super) fn free_tokens(&self) -> usize {
-        let held = self.tables.iter().flatten().flatten().count();
-        self.pages_max.saturating_sub(held) * PAGE_TOKENS
     }
 
     /// Pages that were made so far.
@@ -102,77 +85,16 @@ impl Pages {
         self.pages.len()
     }
 
-    /// Makes room for the first `tokens` tokens of a slot. False if the pool has too few pages.
-    pub(super) fn grow(&mut self, slot: usize, tokens: usize) -> bool {
-        while self.tables[slot].len() * PAGE_TOKENS < tokens {
-            let Some(page) = self.free.pop().or_else(|| self.make_page()) else {
-                return false;
-            };
-            self.tables[slot].push(Some(page));
-        }
-        true
-    }
-
-    /// Gives back the pages past a position.
-    pub(super) fn trim(&mut self, slot: usize, position: usize) {
-        let table = &mut self.tables[slot];
-        let keep = position.div_ceil(PAGE_TOKENS).min(table.len());
-        self.free.extend(table.drain(keep..).flatten());
-    }
-
-    /// Gives back the pages that none of these positions can see.
-    pub(super) fn forget(&mut self, slot: usize, positions: &[usize]) {
-        if self.window == usize::MAX {
-            return;
-        }
-        let window = self.window;
-        let table = &mut self.tables[slot];
-        for (page_idx, page) in table.iter_mut().enumerate() {
-            let seen = positions
-                .iter()
-                .any(|position| pages_seen(window, *position).contains(&page_idx));
-            if !seen {
-                self.free.extend(page.take());
-            }
-        }
-    }
-
-    /// Whether the slot holds everything that a row at this position sees before itself.
-    pub(super) fn can_reach(&self, slot: usize, position: usize) -> bool {
-        let table = &self.tables[slot];
-        pages_seen(self.window, position).all(|page| table.get(page).is_some_and(Option::is_some))
-    }
-
-    /// Copies what a row at position `len` sees from one slot to another, which is empty. False
-    /// if the pool has too few pages.
-    pub(super) fn copy(&mut self, from: usize, to: usize, len: usize) -> bool {
-        for page_idx in 0..len.div_ceil(PAGE_TOKENS) {
-            if !pages_seen(self.window, len).contains(&page_idx) {
-                self.tables[to].push(None);
-                continue;
-            }
-            if !self.grow(to, (page_idx + 1) * PAGE_TOKENS) {
-                return false;
-            }
-            let pair = (self.tables[from][page_idx], self.tables[to][page_idx]);
-            if let (Some(source), Some(target)) = pair {
-                self.copy_page(source, target);
-            }
-        }
-        true
-    }
-
-    /// Writes a token's key and value of one layer. The position has to have a page.
+    /// Writes a token's key and value of one layer into a page.
     pub(super) fn append(
         &mut self,
         kernels: &Kernels,
         place: HeadsPlace,
-        (slot, position): (usize, usize),
+        (page, position): (usize, usize),
         key: &[f32],
         value: &[f32],
     ) {
         let head_dim = place.head_dim;
-        let page = self.tables[slot][position / PAGE_TOKENS].expect("the position was reserved");
         let heads = key.chunks_exact(head_dim).zip(value.chunks_exact(head_dim));
         for (head, (key, value)) in heads.enumerate() {
             let (keys, values) = place.blocks(head);
@@ -197,14 +119,8 @@ impl Pages {
         }
     }
 
-    /// A head's keys and values in some pages of a slot, all of which are kept.
-    pub(super) fn head(
-        &self,
-        place: HeadsPlace,
-        head: usize,
-        slot: usize,
-        pages: Range<usize>,
-    ) -> Head<'_> {
+    /// A head's keys and values in these pages, all of which are kept.
+    pub(super) fn head(&self, place: HeadsPlace, head: usize, pages: &[Option<usize>]) -> Head<'_> {
         let (keys, values) = place.blocks(head);
         // All pages of a state are of its one type.
         let mut head = match self.kv {
@@ -212,7 +128,7 @@ impl Pages {
             KvType::F16 => Head::F16(Vec::with_capacity(pages.len())),
             KvType::Q8_0 => Head::Q8(Vec::with_capacity(pages.len())),
         };
-        for page in self.tables[slot][pages].iter().flatten() {
+        for page in pages.iter().flatten() {
             let (keys, values) = (keys.clone(), values.clone());
             match (&mut head, &self.pages[*page]) {
                 (Head::F32(pages), Page::F32(page)) => pages.push(FloatHead {
@@ -233,20 +149,20 @@ impl Pages {
         head
     }
 
-    fn make_page(&mut self) -> Option<usize> {
-        if self.pages.len() >= self.pages_max {
-            return None;
-        }
+    /// Makes one more page. False if the memory is not to be had.
+    pub(super) fn make_page(&mut self) -> bool {
+        let units = self.page_units;
         let page = match self.kv {
-            KvType::F32 => Page::F32(zeroed(self.page_units, 0.0)?),
-            KvType::F16 => Page::F16(zeroed(self.page_units, 0)?),
-            KvType::Q8_0 => Page::Q8(zeroed(self.page_units, 0)?),
+            KvType::F32 => zeroed(units, 0.0).map(Page::F32),
+            KvType::F16 => zeroed(units, 0).map(Page::F16),
+            KvType::Q8_0 => zeroed(units, 0).map(Page::Q8),
         };
-        self.pages.push(page);
-        Some(self.pages.len() - 1)
+        let made = page.is_some();
+        self.pages.extend(page);
+        made
     }
 
-    fn copy_page(&mut self, source: usize, target: usize) {
+    pub(super) fn copy_page(&mut self, source: usize, target: usize) {
         let Ok([source, target]) = self.pages.get_disjoint_mut([source, target]) else {
             return;
         };
@@ -257,12 +173,6 @@ impl Pages {
             _ => {}
         }
     }
-}
-
-/// The pages of the tokens that a row at `position` sees before itself.
-fn pages_seen(window: usize, position: usize) -> Range<usize> {
-    let first = (position + 1).saturating_sub(window).min(position);
-    first / PAGE_TOKENS..position.div_ceil(PAGE_TOKENS)
 }
 
 /// `None` if the memory is not to be had.

@@ -40,8 +40,8 @@ fn state(layouts: &[StateLayout]) -> State {
 fn feed(state: &mut State, tokens: usize) {
     for first in (0..tokens).step_by(300) {
         let wanted = [(SLOT, (tokens - first).min(300))];
-        state.reserve(&wanted).expect("there is room");
-        state.commit(&wanted);
+        state.paging_mut().reserve(&wanted).expect("there is room");
+        state.paging_mut().commit(&wanted);
     }
 }
 
@@ -49,7 +49,7 @@ fn feed(state: &mut State, tokens: usize) {
 fn a_window_takes_no_more_than_it_sees() {
     let mut state = state(&[FULL, WINDOW]);
     feed(&mut state, 50_000);
-    let pages: Vec<usize> = state.kinds.iter().map(Pages::made).collect();
+    let pages: Vec<usize> = state.paging.store().kinds.iter().map(Pages::made).collect();
     // All tokens; and 300 of a batch over the end of a page, behind the window of the last one.
     assert_eq!(pages, [50_000usize.div_ceil(PAGE_TOKENS), 3]);
 }
@@ -79,20 +79,23 @@ fn seek_says_what_it_reaches() {
     for (layouts, marks, position, wanted, reached) in cases {
         let mut state = state(layouts);
         for mark in *marks {
-            let more = mark - state.position(SLOT);
+            let more = mark - state.paging().position(SLOT);
             feed(&mut state, more);
-            state.checkpoint(SLOT).expect("the slot is there");
+            state
+                .paging_mut()
+                .checkpoint(SLOT)
+                .expect("the slot is there");
         }
-        let more = position - state.position(SLOT);
+        let more = position - state.paging().position(SLOT);
         feed(&mut state, more);
-        let found = state.seek(SLOT, *wanted);
+        let found = state.paging_mut().seek(SLOT, *wanted);
         assert_eq!(
             found,
             Ok(*reached),
             "{layouts:?} {marks:?} {position} {wanted}"
         );
         feed(&mut state, 700);
-        assert_eq!(state.position(SLOT), reached + 700);
+        assert_eq!(state.paging().position(SLOT), reached + 700);
     }
 }
 
@@ -101,7 +104,7 @@ fn a_sum_comes_back_as_it_was_marked() {
     let mut state = state(&[SUM]);
     let write = |state: &mut State, value: f32| {
         let wanted = [(SLOT, 1)];
-        state.reserve(&wanted).expect("there is room");
+        state.paging_mut().reserve(&wanted).expect("there is room");
         let kept = state.matrices(0, SLOT);
         assert!(kept.before.is_some(), "first here");
         kept.now.fill(value);
@@ -110,30 +113,33 @@ fn a_sum_comes_back_as_it_was_marked() {
     };
     let committed = |state: &mut State| {
         let wanted = [(SLOT, 1)];
-        state.reserve(&wanted).expect("there is room");
+        state.paging_mut().reserve(&wanted).expect("there is room");
         let before = state.matrices(0, SLOT).before.map(<[f32]>::to_vec);
-        state.roll_back(&wanted);
+        state.paging_mut().roll_back(&wanted);
         before.expect("first here")[0]
     };
     let wanted = write(&mut state, 1.0);
-    state.commit(&wanted);
-    state.checkpoint(SLOT).expect("the slot is there");
+    state.paging_mut().commit(&wanted);
+    state
+        .paging_mut()
+        .checkpoint(SLOT)
+        .expect("the slot is there");
     let stopped = write(&mut state, 2.0);
-    state.roll_back(&stopped);
+    state.paging_mut().roll_back(&stopped);
     assert_eq!(
         committed(&mut state),
         1.0,
         "a stopped forward leaves no trace"
     );
     let wanted = write(&mut state, 3.0);
-    state.commit(&wanted);
+    state.paging_mut().commit(&wanted);
     assert_eq!(committed(&mut state), 3.0);
-    assert_eq!(state.fork(SLOT, SlotId(1), 2), Ok(2));
-    assert_eq!(state.seek(SLOT, 1), Ok(1));
+    assert_eq!(state.paging_mut().fork(SLOT, SlotId(1), 2), Ok(2));
+    assert_eq!(state.paging_mut().seek(SLOT, 1), Ok(1));
     assert_eq!(committed(&mut state), 1.0);
-    assert_eq!(state.seek(SLOT, 0), Ok(0));
+    assert_eq!(state.paging_mut().seek(SLOT, 0), Ok(0));
     assert_eq!(committed(&mut state), 0.0, "as before the first token");
-    assert_eq!(state.position(SlotId(1)), 2, "the copy stays");
+    assert_eq!(state.paging().position(SlotId(1)), 2, "the copy stays");
 }
 
 #[test]
