@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Message, TurnBatch, TurnEvent, WireError } from "../src/platform/bindings";
 import { loadingStatus } from "../src/platform/fake/scenarios";
+import type { Action } from "../src/state/actions";
 import type { AppState } from "../src/state/model";
 import { dueQueued, readiness, shownMessages } from "../src/state/select";
+import { turnOf } from "../src/state/turns";
 import { conversation, news, question, record, reply, run, started, summary, text } from "./make";
 
 const refused: WireError = { code: "too-long", message: "It does not fit." };
@@ -105,6 +107,14 @@ describe("the news of a turn", () => {
     expect(state.turns[7]).toMatchObject({ phase: "writing", tokens: 2, nextSeq: 3 });
   });
 
+  it("tell of a check on the message, and of another device that writes on", () => {
+    const notice = "The GPU stopped working; this reply went on with the CPU.";
+    const checking = run(writing(), news(0, { kind: "checking", done: 3, total: 64 }));
+    expect(checking.turns[7]).toMatchObject({ phase: "checking", checked: { done: 3, total: 64 } });
+    const moved = run(checking, news(1, text("Hel", 1), { kind: "moved", notice }, text("lo", 2)));
+    expect(moved.turns[7]).toMatchObject({ phase: "writing", text: "Hello", moved: notice });
+  });
+
   it("ends whatever was counted before: the end has no number of its own", () => {
     const finished = { kind: "finished" as const, message: reply(2, { turn: null, state: "length" }) };
     // The program counts the engine's events, of which a batch shows fewer, or none at all.
@@ -170,6 +180,63 @@ describe("the news of a turn", () => {
     const state = run(writing(), { type: "turn-lost", turn: 7, conversation: stored });
     expect(shownMessages(state, 1).at(-1)?.state).toBe("interrupted");
     expect(readiness(state, 1).kind).toBe("ready");
+  });
+
+  /** The first reply was stopped, the second question is answered by turn 9. */
+  const second = () =>
+    run(
+      ended(writing(), { state: "stopped", turn: null }),
+      { type: "submitted", key: 1, pending },
+      { type: "sent", key: 1, sent: { turn: 9, conversation: conversation(1, asked("writing")) } },
+    );
+  const asked = (state: Message["state"]) => [
+    question(1, "hello"),
+    reply(2, { state: "stopped", turn: null }),
+    question(3, "again"),
+    reply(4, { turn: state === "writing" ? 9 : null, state }),
+  ];
+  const lost = (messages: Message[]): Action => ({
+    type: "turn-lost",
+    turn: 7,
+    conversation: conversation(1, messages),
+  });
+
+  it("and are read too late take nothing away from the next turn", () => {
+    const early = [question(1, "hello"), reply(2, { state: "stopped", turn: null })];
+    for (const read of [early, asked("writing")]) {
+      const state = run(second(), lost(read));
+      expect(shownMessages(state, 1)).toHaveLength(4);
+      expect(readiness(state, 1).kind).toBe("writing");
+      expect(turnOf(state, 1)?.turn).toBe(9);
+    }
+  });
+
+  it("and are read too late do not undo the end of the next turn", () => {
+    const over = run(second(), {
+      type: "batches",
+      items: [
+        {
+          turn: 9,
+          batch: {
+            nextSeq: 0,
+            events: [{ kind: "finished", message: reply(4, { state: "stopped", turn: null }) }],
+          },
+        },
+      ],
+    });
+    for (const read of [asked("writing"), asked("stopped")]) {
+      const state = run(over, lost(read));
+      expect(shownMessages(state, 1).at(-1)?.state).toBe("stopped");
+      expect(readiness(state, 1).kind).toBe("ready");
+    }
+  });
+
+  it("leave Stop to the turn that began last", () => {
+    const both = run(second(), {
+      type: "attached",
+      turn: { turn: 7, conversation: 1, message: 2 },
+    });
+    expect(turnOf(both, 1)?.turn).toBe(9);
   });
 });
 

@@ -70,6 +70,22 @@ export function takeSent(state: AppState, key: Key, sent: Sent): AppState {
   };
 }
 
+/**
+ * What is known of a conversation, and what was read of it a while ago: the reading may be older
+ * than what turns have told meanwhile, so it never takes a message away, nor an end.
+ */
+export function refreshed(known: Conversation | undefined, read: Conversation): Conversation {
+  if (!known) return read;
+  const of = (c: Conversation, id: number) => c.messages.find((message) => message.id === id);
+  const isNewer = known.messages.every((message) => of(read, message.id));
+  const base = isNewer ? read : known;
+  const messages = base.messages.map(({ id }) => {
+    const versions = [of(known, id), of(read, id)].filter((message) => message !== undefined);
+    return versions.find((message) => message.state !== "writing") ?? versions[0];
+  });
+  return { ...base, messages: messages.filter((message) => message !== undefined) };
+}
+
 /** The program tells the list too, but perhaps later: until then the row must not be missing. */
 function listed(list: ConversationSummary[], c: Conversation): ConversationSummary[] {
   if (list.some((summary) => summary.id === c.id)) return list;

@@ -1,7 +1,7 @@
 /** The one place where state changes. */
 import type { Unsent } from "../platform/bindings";
 import type { Action } from "./actions";
-import { remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
+import { refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
 import type { AppState, Key, Queued, Turn } from "./model";
 import { applyBatch, freshTurn, holdQueued, turnOf } from "./turns";
 
@@ -42,7 +42,16 @@ export function reduce(state: AppState, action: Action): AppState {
     case "show":
       return { ...state, shown: action.key };
     case "opened":
-      return { ...state, open: { ...state.open, [action.conversation.id]: action.conversation } };
+      return {
+        ...state,
+        open: {
+          ...state.open,
+          [action.conversation.id]: refreshed(
+            state.open[action.conversation.id],
+            action.conversation,
+          ),
+        },
+      };
     case "renamed":
       return replaceSummary(state, action.summary);
     case "removed":
@@ -167,8 +176,9 @@ function turnLost(state: AppState, action: Extract<Action, { type: "turn-lost" }
   const lost = state.turns[action.turn];
   const turns = { ...state.turns };
   delete turns[action.turn];
-  const open = action.conversation
-    ? { ...state.open, [action.conversation.id]: action.conversation }
+  const read = action.conversation;
+  const open = read
+    ? { ...state.open, [read.id]: refreshed(state.open[read.id], read) }
     : state.open;
   const next = { ...state, turns, open };
   return lost ? holdQueued(next, lost.conversation) : next;

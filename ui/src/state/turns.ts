@@ -8,6 +8,8 @@ export function freshTurn(running: RunningTurn): Turn {
     ...running,
     phase: "waiting",
     read: null,
+    checked: null,
+    moved: null,
     text: "",
     tokens: 0,
     nextSeq: 0,
@@ -48,6 +50,10 @@ function advance(turn: Turn, event: Exclude<TurnEvent, { kind: "finished" | "fai
   switch (event.kind) {
     case "waiting":
       return { ...turn, phase: "waiting" };
+    case "checking":
+      return { ...turn, phase: "checking", checked: { done: event.done, total: event.total } };
+    case "moved":
+      return { ...turn, moved: event.notice };
     case "reading":
       return { ...turn, phase: "reading", read: { done: event.done, total: event.total } };
     case "text":
@@ -98,11 +104,12 @@ export function holdQueued(state: AppState, key: Key): AppState {
   };
 }
 
-/** The turn that writes in a conversation. */
+/** The turn that writes in a conversation: the last that began, if an earlier end is not known yet. */
 export function turnOf(state: AppState, key: Key): Turn | null {
   if (key === "new") return null;
-  for (const turn of Object.values(state.turns)) {
-    if (turn.conversation === key) return turn;
-  }
-  return null;
+  const ofConversation = Object.values(state.turns).filter((turn) => turn.conversation === key);
+  return ofConversation.reduce<Turn | null>(
+    (last, turn) => (last && last.turn > turn.turn ? last : turn),
+    null,
+  );
 }
