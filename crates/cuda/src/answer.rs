@@ -3,8 +3,10 @@
 use candor_backend::Unavailable;
 use serde::{Deserialize, Serialize};
 
-/// The oldest driver that will do, as CUDA counts: the kernels to come are PTX 8.0, which drivers
-/// know since CUDA 12.0.
+use crate::codes::failure;
+
+/// The oldest driver that will do, as CUDA counts: the kernels are PTX 8.0, which drivers know since
+/// CUDA 12.0.
 pub(crate) const CUDA_VERSION_NEEDED: i32 = 12_000;
 
 /// The driver branch that brought [`CUDA_VERSION_NEEDED`].
@@ -12,7 +14,7 @@ const BRANCH_NEEDED: &str = "525";
 
 /// CUDA versions and the driver branches that brought them: the number a user knows. From the
 /// table "CUDA Toolkit and Corresponding Driver Versions" of NVIDIA's CUDA release notes.
-const BRANCHES: [(i32, &str); 14] = [
+const BRANCHES: [(i32, &str); 25] = [
     (9_000, "384"),
     (9_010, "387"),
     (9_020, "396"),
@@ -27,7 +29,46 @@ const BRANCHES: [(i32, &str); 14] = [
     (11_050, "495"),
     (11_060, "510"),
     (11_070, "515"),
+    (11_080, "520"),
+    (12_000, "525"),
+    (12_010, "530"),
+    (12_020, "535"),
+    (12_030, "545"),
+    (12_040, "550"),
+    (12_050, "555"),
+    (12_060, "560"),
+    (12_080, "570"),
+    (12_090, "575"),
+    (13_000, "580"),
 ];
+
+/// The oldest cards that the kernels are made for, by their compute capability: those with tensor
+/// cores that ordinary people have (Turing: RTX 20, GTX 16).
+pub(crate) const CAPABILITY_NEEDED: (i32, i32) = (7, 5);
+
+/// A card that can be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CudaDevice {
+    /// The driver's number of the card.
+    pub ordinal: usize,
+    /// As NVIDIA names it.
+    pub name: String,
+    /// Compute capability, such as 8 and 9.
+    pub capability: (i32, i32),
+    /// The card's memory.
+    pub total_bytes: u64,
+    /// What was free of it when it was looked at.
+    pub free_bytes: u64,
+    /// The CUDA version that the driver speaks, as CUDA counts: 12040 is 12.4.
+    pub driver_version: i32,
+}
+
+impl CudaDevice {
+    /// The driver's branch as users know it ("550"), or the CUDA version where it is not known.
+    pub fn driver_branch(&self) -> String {
+        branch(self.driver_version)
+    }
+}
 
 /// What one look at the driver gave. Crosses from the child process as one line of JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,14 +86,20 @@ pub(crate) enum Answer {
     Failed { call: String, code: i32 },
     /// It works and sees no card.
     NoDevice,
-    /// It works and sees a card.
-    Device { name: String },
+    /// It works, and sees no card but those that are too old.
+    CardTooOld {
+        name: String,
+        capability: (i32, i32),
+    },
+    /// It works and sees cards.
+    Devices { devices: Vec<CudaDevice> },
 }
 
 impl Answer {
-    pub(crate) fn into_reason(self) -> Unavailable {
+    pub(crate) fn into_devices(self) -> Result<Vec<CudaDevice>, Unavailable> {
         let broken = |reason| Unavailable::DriverBroken { reason };
-        match self {
+        Err(match self {
+            Self::Devices { devices } => return Ok(devices),
             Self::NoDriver => Unavailable::NoDriver,
             Self::DoesNotLoad { message } => {
                 broken(format!("its library does not load: {message}"))
@@ -62,11 +109,19 @@ impl Answer {
                 found: branch(version),
                 needed: String::from(BRANCH_NEEDED),
             },
-            Self::Failed { call, code } => broken(failure(&call, code)),
+            Self::Failed { call, code } => broken(failure(&call, code.unsigned_abs())),
             Self::NoDevice => Unavailable::NoDevice,
-            Self::Device { name } => Unavailable::NotUsedYet { device: name },
-        }
+            Self::CardTooOld { name, capability } => Unavailable::DeviceTooOld {
+                device: name,
+                found: version_of(capability),
+                needed: version_of(CAPABILITY_NEEDED),
+            },
+        })
     }
+}
+
+fn version_of((major, minor): (i32, i32)) -> String {
+    format!("{major}.{minor}")
 }
 
 /// The driver's number as users know it, else CUDA's.
@@ -79,31 +134,21 @@ fn branch(version: i32) -> String {
     }
 }
 
-/// A failed call in plain words. The codes are those of `CUresult` in NVIDIA's driver interface.
-fn failure(call: &str, code: i32) -> String {
-    let plain = match code {
-        2 => "the card has no memory left",
-        34 => "only a stand-in of its library is installed",
-        46 => "the card is in use by another program alone",
-        802 => "the system is still starting it",
-        803 => "its parts are of different versions, as after an update without a restart",
-        804 => "its compatibility package does not suit this card",
-        999 => "it could not start and gives no reason",
-        _ => return format!("{call} failed with code {code}"),
-    };
-    format!("{plain}; {call} failed with code {code}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
     fn check(answer: Answer, want: Unavailable) {
+        check_devices(answer, Err(want));
+    }
+
+    #[track_caller]
+    fn check_devices(answer: Answer, want: Result<Vec<CudaDevice>, Unavailable>) {
         let line = serde_json::to_string(&answer).unwrap();
         let back: Answer = serde_json::from_str(&line).unwrap();
         assert_eq!(back, answer);
-        assert_eq!(back.into_reason(), want);
+        assert_eq!(back.into_devices(), want);
     }
 
     #[test]
@@ -126,16 +171,35 @@ mod tests {
         check(Answer::TooOld { version: 8_000 }, old("CUDA 8.0"));
         check(Answer::TooOld { version: 6_050 }, old("CUDA 6.5"));
         check(
-            Answer::Device {
-                name: String::from("RTX 4090"),
+            Answer::CardTooOld {
+                name: String::from("GTX 1080"),
+                capability: (6, 1),
             },
-            Unavailable::NotUsedYet {
-                device: String::from("RTX 4090"),
+            Unavailable::DeviceTooOld {
+                device: String::from("GTX 1080"),
+                found: String::from("6.1"),
+                needed: String::from("7.5"),
             },
+        );
+        let device = CudaDevice {
+            ordinal: 1,
+            name: String::from("RTX 4090"),
+            capability: (8, 9),
+            total_bytes: 24 << 30,
+            free_bytes: 23 << 30,
+            driver_version: 12_040,
+        };
+        assert_eq!(device.driver_branch(), "550");
+        let devices = vec![device];
+        check_devices(
+            Answer::Devices {
+                devices: devices.clone(),
+            },
+            Ok(devices),
         );
         check(
             failed(999),
-            broken("it could not start and gives no reason; cuInit failed with code 999"),
+            broken("it failed and gives no reason; cuInit failed with code 999"),
         );
         check(failed(77), broken("cuInit failed with code 77"));
         check(

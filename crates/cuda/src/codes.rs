@@ -32,7 +32,7 @@ const WORDS: &[(u32, &str)] = &[
         "its parts are of different versions, as after an update without a restart",
     ),
     (804, "its compatibility package does not suit this card"),
-    (999, "the driver failed and gives no reason"),
+    (999, "it failed and gives no reason"),
 ];
 
 /// After these a context is of no use: every later call fails too.

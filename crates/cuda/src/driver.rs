@@ -1,10 +1,11 @@
 //! The calls into the driver. Runs in the child process only: any of them may hang or crash.
 
-use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use libloading::Library;
 
-use crate::answer::{Answer, CUDA_VERSION_NEEDED};
+use crate::answer::{Answer, CAPABILITY_NEEDED, CUDA_VERSION_NEEDED, CudaDevice};
+use crate::symbols::SYMBOLS;
 
 /// Where the driver's library is looked for, in this order. The last is where Windows puts it for
 /// Linux programs, which not every distribution's loader searches.
@@ -31,6 +32,16 @@ type CuDeviceGetCount = unsafe extern "system" fn(count: *mut c_int) -> c_int;
 type CuDeviceGet = unsafe extern "system" fn(device: *mut c_int, ordinal: c_int) -> c_int;
 type CuDeviceGetName =
     unsafe extern "system" fn(name: *mut c_char, len: c_int, device: c_int) -> c_int;
+type CuDeviceGetAttribute =
+    unsafe extern "system" fn(value: *mut c_int, attribute: c_int, device: c_int) -> c_int;
+type CuDevicePrimaryCtxRetain =
+    unsafe extern "system" fn(context: *mut *mut c_void, device: c_int) -> c_int;
+type CuDevicePrimaryCtxRelease = unsafe extern "system" fn(device: c_int) -> c_int;
+type CuCtxSetCurrent = unsafe extern "system" fn(context: *mut c_void) -> c_int;
+type CuMemGetInfo = unsafe extern "system" fn(free: *mut usize, total: *mut usize) -> c_int;
+
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
+const CAPABILITY: [c_int; 2] = [75, 76];
 
 /// Looks at the driver of this machine.
 pub(crate) fn look() -> Answer {
@@ -88,12 +99,92 @@ fn ask(library: &Library) -> Result<Answer, Answer> {
         NO_DEVICE => return Ok(Answer::NoDevice),
         code => return Err(failed("cuInit", code)),
     }
-    if count(library)? < 1 {
+    let n_cards = count(library)?;
+    if n_cards < 1 {
         return Ok(Answer::NoDevice);
     }
-    Ok(Answer::Device {
-        name: first_name(library)?,
+    for name in SYMBOLS {
+        // SAFETY: only whether it is there is asked.
+        unsafe { function::<*const ()>(library, name) }?;
+    }
+    let mut devices = Vec::new();
+    let mut refusal = Answer::NoDevice;
+    for ordinal in 0..n_cards {
+        match card(library, ordinal, version) {
+            Ok(device) => devices.push(device),
+            Err(answer) => refusal = answer,
+        }
+    }
+    if devices.is_empty() {
+        return Ok(refusal);
+    }
+    Ok(Answer::Devices { devices })
+}
+
+/// Looks at one card; makes a context on it, since one that cannot be made is of no use.
+fn card(library: &Library, ordinal: c_int, driver_version: c_int) -> Result<CudaDevice, Answer> {
+    // SAFETY: the type is that of `cuDeviceGet` in NVIDIA's driver interface.
+    let get = unsafe { function::<CuDeviceGet>(library, "cuDeviceGet") }?;
+    let mut device = 0;
+    // SAFETY: the pointer is valid for one int, and the card exists as the count said.
+    let code = unsafe { get(&raw mut device, ordinal) };
+    succeeded("cuDeviceGet", code)?;
+    let name = name(library, device)?;
+    let capability = (
+        attribute(library, device, CAPABILITY[0])?,
+        attribute(library, device, CAPABILITY[1])?,
+    );
+    if capability < CAPABILITY_NEEDED {
+        return Err(Answer::CardTooOld { name, capability });
+    }
+    let (free_bytes, total_bytes) = memory(library, device)?;
+    Ok(CudaDevice {
+        ordinal: usize::try_from(ordinal).unwrap_or(0),
+        name,
+        capability,
+        total_bytes,
+        free_bytes,
+        driver_version,
     })
+}
+
+fn attribute(library: &Library, device: c_int, attribute: c_int) -> Result<c_int, Answer> {
+    let call = "cuDeviceGetAttribute";
+    // SAFETY: the type is that of this function in NVIDIA's driver interface.
+    let get = unsafe { function::<CuDeviceGetAttribute>(library, call) }?;
+    let mut value = 0;
+    // SAFETY: the pointer is valid for one int, and the device was just got.
+    let code = unsafe { get(&raw mut value, attribute, device) };
+    succeeded(call, code).map(|()| value)
+}
+
+/// Free and all memory of a card.
+fn memory(library: &Library, device: c_int) -> Result<(u64, u64), Answer> {
+    // SAFETY: the types are those of these functions in NVIDIA's driver interface.
+    let (retain, release, set_current, info) = unsafe {
+        (
+            function::<CuDevicePrimaryCtxRetain>(library, "cuDevicePrimaryCtxRetain")?,
+            function::<CuDevicePrimaryCtxRelease>(library, "cuDevicePrimaryCtxRelease_v2")?,
+            function::<CuCtxSetCurrent>(library, "cuCtxSetCurrent")?,
+            function::<CuMemGetInfo>(library, "cuMemGetInfo_v2")?,
+        )
+    };
+    let mut context = std::ptr::null_mut();
+    // SAFETY: the pointer is valid for one handle, and the device was just got.
+    let code = unsafe { retain(&raw mut context, device) };
+    succeeded("cuDevicePrimaryCtxRetain", code)?;
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: the context was just made; both pointers are valid for one size.
+    let code = unsafe {
+        match set_current(context) {
+            0 => info(&raw mut free, &raw mut total),
+            code => code,
+        }
+    };
+    // SAFETY: the context is given back once. A failure changes nothing: the process ends soon.
+    let _ = unsafe { release(device) };
+    succeeded("cuMemGetInfo", code)?;
+    Ok((free as u64, total as u64))
 }
 
 fn version(library: &Library) -> Result<i32, Answer> {
@@ -118,14 +209,7 @@ fn count(library: &Library) -> Result<i32, Answer> {
     }
 }
 
-fn first_name(library: &Library) -> Result<String, Answer> {
-    // SAFETY: the type is that of `cuDeviceGet` in NVIDIA's driver interface.
-    let get = unsafe { function::<CuDeviceGet>(library, "cuDeviceGet") }?;
-    let mut device = 0;
-    // SAFETY: the pointer is valid for one int, and device 0 exists as the count said.
-    let code = unsafe { get(&raw mut device, 0) };
-    succeeded("cuDeviceGet", code)?;
-
+fn name(library: &Library, device: c_int) -> Result<String, Answer> {
     // SAFETY: the type is that of `cuDeviceGetName` in NVIDIA's driver interface.
     let get_name = unsafe { function::<CuDeviceGetName>(library, "cuDeviceGetName") }?;
     let mut name = [0_u8; NAME_BYTES];

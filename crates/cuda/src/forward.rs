@@ -1,6 +1,6 @@
 //! One forward: what its launches get to know.
 
-use candor_backend::SlotId;
+use candor_backend::Run;
 
 use crate::device::{Device, Fault};
 
@@ -20,17 +20,6 @@ pub(crate) enum Path {
     Decode,
     /// More rows: float16 activations. Launched plainly.
     Prefill,
-}
-
-/// Rows of one slot that follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) slot: SlotId,
-    /// In the part.
-    pub(crate) first_row: usize,
-    pub(crate) rows: usize,
-    /// Of the first row.
-    pub(crate) first_position: usize,
 }
 
 /// A forward, or the part of one that goes through the steps together.

@@ -12,20 +12,30 @@
 //! code.
 
 mod answer;
+mod backend;
 mod buffer;
 mod codes;
 mod device;
 mod driver;
+mod enqueue;
 mod forward;
 mod launch;
+mod loaded;
+mod machine;
 mod ops;
+mod outputs;
+mod pace;
 mod prepare;
 mod probe;
 mod ptx;
+mod session;
 mod state;
+mod steps;
 mod symbols;
 mod upload;
 mod values;
 mod weights;
 
-pub use probe::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe, probe_child};
+pub use answer::CudaDevice;
+pub use backend::CudaBackend;
+pub use probe::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, find, probe, probe_child, understand};

@@ -27,9 +27,11 @@ pub(crate) struct StepPtrs {
     pub(crate) position: DevicePtr,
     /// `[rows]`: its slot (0 where the position is -1).
     pub(crate) slot: DevicePtr,
-    /// `[rows]`: rows of which logits are wanted, -1 behind them. The logits step reads
+    /// `[LOGITS_ROWS_MAX]`: rows of which logits are wanted, -1 behind them. The logits step reads
     /// `Forward::wanted` entries from here.
     pub(crate) want: DevicePtr,
+    /// `[LOGITS_ROWS_MAX]`: for each entry of `want`, how many of the largest logits are wanted.
+    pub(crate) top: DevicePtr,
     /// `[rows][4]`: slot, first row, rows, position of the first row, for rows of a slot that
     /// follow each other; rows is 0 behind the last.
     pub(crate) runs: DevicePtr,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use candor_backend::Unavailable;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, CudaDevice};
 use crate::driver;
 
 /// The hidden argument by which a program knows that it is the child: it then prints
@@ -33,8 +33,11 @@ pub struct ProbeCommand {
     pub args: Vec<OsString>,
 }
 
-/// Why no NVIDIA card computes. Waits for the child, at most `limit`.
-pub fn probe(command: &ProbeCommand, limit: Duration) -> Unavailable {
+/// The NVIDIA cards that can be used, or why there is none. Waits for the child, at most `limit`.
+///
+/// # Errors
+/// The reason, to be shown.
+pub fn find(command: &ProbeCommand, limit: Duration) -> Result<Vec<CudaDevice>, Unavailable> {
     let child = Command::new(&command.program)
         .args(&command.args)
         .stdin(Stdio::null())
@@ -43,7 +46,33 @@ pub fn probe(command: &ProbeCommand, limit: Duration) -> Unavailable {
         .spawn();
     match child {
         Ok(child) => await_answer(child, limit),
-        Err(error) => broken(format!("the check of it could not be started: {error}")),
+        Err(error) => Err(broken(format!(
+            "the check of it could not be started: {error}"
+        ))),
+    }
+}
+
+/// What a line of [`probe_child`] means.
+///
+/// # Errors
+/// The reason why no card can be used.
+pub fn understand(line: &str) -> Result<Vec<CudaDevice>, Unavailable> {
+    match serde_json::from_str::<Answer>(line.trim()) {
+        Ok(answer) => answer.into_devices(),
+        Err(_) => Err(broken(String::from("its check gave no answer"))),
+    }
+}
+
+/// Why no NVIDIA card computes, as programs ask that do not use one.
+pub fn probe(command: &ProbeCommand, limit: Duration) -> Unavailable {
+    match find(command, limit) {
+        Err(why) => why,
+        Ok(devices) => Unavailable::NotUsedYet {
+            device: devices
+                .into_iter()
+                .next()
+                .map_or_else(String::new, |device| device.name),
+        },
     }
 }
 
@@ -53,9 +82,9 @@ pub fn probe_child() -> String {
     serde_json::to_string(&driver::look()).unwrap_or_default()
 }
 
-fn await_answer(mut child: Child, limit: Duration) -> Unavailable {
+fn await_answer(mut child: Child, limit: Duration) -> Result<Vec<CudaDevice>, Unavailable> {
     let Some(stdout) = child.stdout.take() else {
-        return broken(String::from("the check of it gave no answer"));
+        return Err(broken(String::from("the check of it gave no answer")));
     };
     let (sender, receiver) = mpsc::channel();
     // The thread ends with the child, whose end closes the pipe.
@@ -72,21 +101,21 @@ fn await_answer(mut child: Child, limit: Duration) -> Unavailable {
     }
     let status = child.wait();
     match (answer, status) {
-        (Err(_), _) => broken(format!(
+        (Err(_), _) => Err(broken(format!(
             "it did not answer within {} seconds",
             limit.as_secs_f32().ceil()
-        )),
-        (Ok(Ok(text)), Ok(status)) => understand(&text, status),
+        ))),
+        (Ok(Ok(text)), Ok(status)) => answered(&text, status),
         (Ok(Err(error)), _) | (_, Err(error)) => {
-            broken(format!("its answer could not be read: {error}"))
+            Err(broken(format!("its answer could not be read: {error}")))
         }
     }
 }
 
-fn understand(text: &str, status: ExitStatus) -> Unavailable {
+fn answered(text: &str, status: ExitStatus) -> Result<Vec<CudaDevice>, Unavailable> {
     match serde_json::from_str::<Answer>(text.trim()) {
-        Ok(answer) => answer.into_reason(),
-        Err(_) => broken(format!("it crashed when it was asked ({status})")),
+        Ok(answer) => answer.into_devices(),
+        Err(_) => Err(broken(format!("it crashed when it was asked ({status})"))),
     }
 }
 

@@ -6,6 +6,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::sync::OnceLock;
+
 use table::MODULES;
 
 /// The kernels of one operation, for one storage type where they depend on it.
@@ -27,4 +29,18 @@ pub(crate) fn text(module: &str, capability: (i32, i32)) -> Option<&'static str>
     } else {
         module.sm80
     })
+}
+
+/// Tells these kernels from those of another version (FNV-1a over all of them).
+pub(crate) fn fingerprint() -> String {
+    static HASH: OnceLock<u64> = OnceLock::new();
+    let hash = HASH.get_or_init(|| {
+        let texts = MODULES.iter().flat_map(|it| [it.name, it.sm75, it.sm80]);
+        texts
+            .flat_map(str::bytes)
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+            })
+    });
+    format!("{hash:016x}")
 }

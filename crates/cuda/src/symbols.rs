@@ -11,7 +11,6 @@ pub(crate) const SYMBOLS: &[&str] = &[
     "cuDevicePrimaryCtxRelease_v2",
     "cuDevicePrimaryCtxRetain",
     "cuDevicePrimaryCtxSetFlags_v2",
-    "cuDeviceTotalMem_v2",
     "cuDriverGetVersion",
     "cuEventCreate",
     "cuEventDestroy_v2",

@@ -1,6 +1,6 @@
 //! Where the values between the nodes live during a forward.
 
-use candor_arch::{Graph, NodeId, Op, Plan};
+use candor_arch::{Graph, NodeId, Op, Plan, places};
 
 use crate::buffer::{DevicePtr, Layout};
 use crate::forward::LOGITS_ROWS_MAX;
@@ -23,34 +23,23 @@ pub(crate) struct Values {
 impl Values {
     /// Lays everything out; the addresses are offsets until [`Values::at`].
     pub(crate) fn new(graph: &Graph, plan: &Plan) -> Self {
-        let last_use = last_uses(graph, plan);
-        let mut place = vec![0; graph.nodes.len()];
-        let mut widest: Vec<(usize, usize)> = Vec::new();
-        let mut free = Vec::new();
-        for (step_idx, step) in plan.steps.iter().enumerate() {
-            for node in &step.nodes {
-                let need = needs(graph, *node);
-                let buffer = free.pop().unwrap_or_else(|| {
-                    widest.push((0, 0));
-                    widest.len() - 1
-                });
-                place[node.0] = buffer;
-                let (value, panels) = widest[buffer];
-                widest[buffer] = (value.max(need.0), panels.max(need.1));
-            }
-            // What this step used last is free for the next one, not for this one's outputs.
-            let done = (0..graph.nodes.len()).filter(|node| last_use[*node] == step_idx);
-            free.extend(done.map(|node| place[node]));
+        let place = places(graph, plan);
+        let n_places = place.iter().max().map_or(0, |most| most + 1);
+        let mut widest = vec![(0, 0); n_places];
+        for (id, at) in place.iter().enumerate() {
+            let need = needs(graph, NodeId(id));
+            let most: &mut (usize, usize) = &mut widest[*at];
+            *most = (most.0.max(need.0), most.1.max(need.1));
         }
         let mut layout = Layout::default();
-        let of_buffers: Vec<(usize, usize)> = widest
+        let offsets: Vec<(usize, usize)> = widest
             .iter()
             .map(|(value, panels)| (layout.place(*value), layout.place(*panels)))
             .collect();
         Self {
             base: DevicePtr(0),
             widths: graph.nodes.iter().map(|node| node.width).collect(),
-            places: place.iter().map(|buffer| of_buffers[*buffer]).collect(),
+            places: place.iter().map(|at| offsets[*at]).collect(),
             has_panels: vec![false; graph.nodes.len()],
             bytes: layout.bytes(),
         }
@@ -61,11 +50,10 @@ impl Values {
         self.bytes
     }
 
-    /// The same in memory, with no panel filled yet.
-    pub(crate) fn at(mut self, base: DevicePtr) -> Self {
+    /// From here on in memory, with no panel filled yet.
+    pub(crate) fn begin(&mut self, base: DevicePtr) {
         self.base = base;
         self.has_panels.fill(false);
-        self
     }
 
     pub(crate) fn of(&self, node: NodeId) -> DevicePtr {
@@ -93,18 +81,4 @@ fn needs(graph: &Graph, id: NodeId) -> (usize, usize) {
         Op::Logits { .. } => (LOGITS_ROWS_MAX * node.width * 4, 0),
         _ => (ROWS_MAX * node.width * 4, panel_bytes(node.width)),
     }
-}
-
-/// For each node, the last step that reads it: its own where nobody does.
-fn last_uses(graph: &Graph, plan: &Plan) -> Vec<usize> {
-    let mut last = vec![0; graph.nodes.len()];
-    for (step_idx, step) in plan.steps.iter().enumerate() {
-        for node in &step.nodes {
-            last[node.0] = step_idx;
-            for input in &graph.node(*node).inputs {
-                last[input.0] = step_idx;
-            }
-        }
-    }
-    last
 }

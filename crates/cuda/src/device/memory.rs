@@ -26,6 +26,18 @@ impl Device {
         })
     }
 
+    /// Refuses what does not fit, before anything of it is taken.
+    pub(crate) fn check_memory(&self, needed_bytes: u64) -> Result<(), Fault> {
+        let available_bytes = self.memory()?.free_bytes;
+        if needed_bytes <= available_bytes {
+            return Ok(());
+        }
+        Err(Fault::OutOfMemory {
+            needed_bytes,
+            available_bytes,
+        })
+    }
+
     /// Takes memory. Who takes it has to give it back; see [`crate::buffer::Arena`].
     pub(crate) fn allocate(&self, bytes: usize) -> Result<DevicePtr, Fault> {
         self.healthy()?;

@@ -34,6 +34,11 @@ impl Pinned {
         })
     }
 
+    /// The card that knows of it.
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// What is in it. The stream has to have passed every copy into it.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: so many bytes, filled since `new`, that live as long as this value. The card

@@ -25,6 +25,26 @@ pub(super) const MODULES: &[Module] = &[
         sm80: include_str!("../../../../kernels/ptx/delta_net.sm80.ptx"),
     },
     Module {
+        name: "experts_f32",
+        sm75: include_str!("../../../../kernels/ptx/experts_f32.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/experts_f32.sm80.ptx"),
+    },
+    Module {
+        name: "experts_iq1_s",
+        sm75: include_str!("../../../../kernels/ptx/experts_iq1_s.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/experts_iq1_s.sm80.ptx"),
+    },
+    Module {
+        name: "experts_q4_k",
+        sm75: include_str!("../../../../kernels/ptx/experts_q4_k.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/experts_q4_k.sm80.ptx"),
+    },
+    Module {
+        name: "experts_q6_k",
+        sm75: include_str!("../../../../kernels/ptx/experts_q6_k.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/experts_q6_k.sm80.ptx"),
+    },
+    Module {
         name: "experts_route",
         sm75: include_str!("../../../../kernels/ptx/experts_route.sm75.ptx"),
         sm80: include_str!("../../../../kernels/ptx/experts_route.sm80.ptx"),
@@ -58,5 +78,10 @@ pub(super) const MODULES: &[Module] = &[
         name: "scale",
         sm75: include_str!("../../../../kernels/ptx/scale.sm75.ptx"),
         sm80: include_str!("../../../../kernels/ptx/scale.sm80.ptx"),
+    },
+    Module {
+        name: "top",
+        sm75: include_str!("../../../../kernels/ptx/top.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/top.sm80.ptx"),
     },
 ];
