@@ -27,9 +27,12 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 /// The loaded library.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    configure: unsafe extern "C" fn(*const c_char) -> c_int,
-    tell: unsafe extern "C" fn(c_int, *mut c_char, usize) -> usize,
+    configure: ConfigureFn,
+    tell: TellFn,
 }
+
+type ConfigureFn = unsafe extern "C" fn(*const c_char) -> c_int;
+type TellFn = unsafe extern "C" fn(c_int, *mut c_char, usize) -> usize;
 
 /// Why the library cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -133,8 +136,8 @@ impl Library {
         // SAFETY: the library has this interface, in which the functions have these types.
         unsafe {
             Ok(Self {
-                configure: std::mem::transmute::<*mut c_void, _>(configure),
-                tell: std::mem::transmute::<*mut c_void, _>(tell),
+                configure: std::mem::transmute::<*mut c_void, ConfigureFn>(configure),
+                tell: std::mem::transmute::<*mut c_void, TellFn>(tell),
             })
         }
     }

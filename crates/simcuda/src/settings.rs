@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The machine. The text form is a list of `key=value`, separated by commas; a key that is left
-/// out keeps its value of before, and `reset` alone puts everything back to the default.
+/// out keeps its value of before, and `reset` alone puts everything back to the default. A key that
+/// can be repeated says all of its list; with nothing behind it the list is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// `name`: what the device calls itself.
@@ -146,6 +147,7 @@ impl Settings {
     /// # Errors
     /// The first piece that is not understood. What stands before it has then been taken over.
     pub fn apply(&mut self, text: &str) -> Result<(), SettingsError> {
+        self.forget_lists_in(text);
         for piece in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             if piece == "reset" {
                 *self = Self::default();
@@ -163,8 +165,22 @@ impl Settings {
         Ok(())
     }
 
+    fn forget_lists_in(&mut self, text: &str) {
+        let keys = text.split(',').filter_map(|piece| piece.split_once('='));
+        for (key, _) in keys {
+            match key.trim() {
+                "fail" => self.fail.clear(),
+                "launch" => self.launch.clear(),
+                "allocation" => self.allocation.clear(),
+                "kernel" => self.kernel.clear(),
+                _ => {}
+            }
+        }
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
         match key {
+            "fail" | "launch" | "allocation" | "kernel" if value.is_empty() => {}
             "name" => self.name = String::from(value),
             "capability" => self.capability = capability(value).ok_or("capability=8.6")?,
             "memory" => self.memory = bytes(value).ok_or("memory=8G")?,
@@ -354,6 +370,21 @@ mod tests {
             ];
         });
         check("devices=3,reset", |_| {});
+        check("kernel=", |_| {});
+    }
+
+    #[test]
+    fn a_list_is_said_whole() {
+        let mut settings = Settings::default();
+        for (text, expected) in [
+            ("allocation=1,allocation=2", vec![1, 2]),
+            ("memory=1M", vec![1, 2]),
+            ("allocation=3", vec![3]),
+            ("allocation=", vec![]),
+        ] {
+            settings.apply(text).unwrap();
+            assert_eq!(settings.allocation, expected, "{text}");
+        }
     }
 
     #[test]

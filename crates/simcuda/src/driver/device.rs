@@ -159,13 +159,13 @@ impl Device {
             // Alignment of textures and of surfaces.
             14 | 30 => 512,
             // Copies beside kernels, kernels beside kernels, priorities of streams, compute
-            // preemption, cooperative launches, memory pools.
-            15 | 31 | 78 | 90 | 95 | 115 => 1,
+            // preemption, memory pools.
+            15 | 31 | 78 | 90 | 115 => 1,
             16 => self.multiprocessors,
             // No limit on run time, a card of its own, no mapped host memory, default compute mode,
-            // no ECC, bus, no TCC, no managed memory, and so on: what a plain card says no to, and
-            // what is not simulated.
-            17..=20 | 32..=35 | 83..=89 | 91..=94 | 96 | 98 | 100..=105 => 0,
+            // no ECC, bus, no TCC, no managed memory, no cooperative launches, and so on: what a
+            // plain card says no to, and what is not simulated.
+            17..=20 | 32..=35 | 83..=89 | 91..=96 | 98 | 100..=105 => 0,
             // Width of the memory bus in bits.
             37 => 256,
             // Second-level cache.
