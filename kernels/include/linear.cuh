@@ -1,7 +1,7 @@
 // Products of a matrix in any storage type with rows of activations: what `linear`, `gated_ffn` and
 // `experts` are made of. QUANT_HEADER names the type.
 //
-// Decoding (up to 8 rows): every lane takes units of 32 weights, puts them into bytes once, and
+// Decoding: every lane takes units of 32 weights, puts them into bytes once, and
 // multiplies them with the 8-bit activations of every row (dp4a); the float types take 4 weights
 // and float32 activations. A unit's products are whole numbers, added in float32 lane by lane in
 // the order of the columns, then over the warp, then over the warps of a row. None of this depends
@@ -28,6 +28,19 @@ struct Factor {
     i32 stride;
 };
 
+// The same, beginning some rows further.
+template <class Q>
+DEVICE Factor rows_from(Factor x, int rows) {
+    u64 values = static_cast<u64>(rows) * x.stride;
+    if constexpr (Q::IS_FLOAT) {
+        x.floats += values;
+    } else {
+        x.codes += values;
+        x.scales += values / Q8_ELEMS;
+    }
+    return x;
+}
+
 // Weights that a lane takes at once.
 template <class Q>
 DEVICE constexpr int unit_elems() {
@@ -37,7 +50,7 @@ DEVICE constexpr int unit_elems() {
 // How many there are in a row.
 template <class Q>
 DEVICE int units_of(int cols) {
-    return ceil_div(cols, unit_elems<Q>());
+    return (static_cast<u32>(cols) + unit_elems<Q>() - 1) / unit_elems<Q>();
 }
 
 // From one row of the matrix to the next.
@@ -46,14 +59,14 @@ DEVICE u64 row_bytes_of(int cols) {
     if constexpr (Q::IS_FLOAT) {
         return static_cast<u64>(cols) * Q::BYTES;
     } else {
-        return static_cast<u64>(cols / Q::ELEMS) * Q::BYTES;
+        return static_cast<u64>(static_cast<u32>(cols) / Q::ELEMS) * Q::BYTES;
     }
 }
 
 // acc[m] += the products of 32 weights with the activations of row m.
 template <class Q, int M>
-DEVICE void add_unit(const u8* row, const Factor& x, int unit, float (&acc)[M]) {
-    constexpr int SUBS = Q::ELEMS / 32;
+DEVICE void add_unit(const u8* row, const Factor& x, u32 unit, float (&acc)[M]) {
+    constexpr u32 SUBS = Q::ELEMS / 32;
     u32 q[8];
     float scale[2];
     float offset[2];
@@ -91,7 +104,8 @@ DEVICE void add_unit(const u8* row, const Factor& x, int unit, float (&acc)[M]) 
 // The same for 4 weights in floating point. Rows of a multiple of four values are read four at
 // once.
 template <class Q, int M>
-DEVICE void add_float_unit(const u8* row, const Factor& x, int cols, int unit, float (&acc)[M]) {
+DEVICE void add_float_unit(const u8* row, const Factor& x, int cols, u32 unit,
+                           float (&acc)[M]) {
     int col = 4 * unit;
     bool is_whole = cols % 4 == 0;
     float weights[4];
@@ -146,11 +160,18 @@ template <class Q, int M>
 DEVICE float dot_warp(const u8* row, const Factor& x, int cols, int first, int step) {
     float acc[M];
     dot_units<Q, M>(row, x, cols, first, step, acc);
-    float mine = 0.0f;
+    // All rows in one loop, which keeps the code small.
+#pragma unroll 1
+    for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
 #pragma unroll
-    for (int m = 0; m < M; m++) {
-        float sum = over_warp<Sum>(acc[m]);
-        mine = threadIdx.x % WARP == m ? sum : mine;
+        for (int m = 0; m < M; m++) {
+            acc[m] += __shfl_xor_sync(ALL_LANES, acc[m], lanes);
+        }
+    }
+    float mine = acc[0];
+#pragma unroll
+    for (int m = 1; m < M; m++) {
+        mine = threadIdx.x % WARP == m ? acc[m] : mine;
     }
     return mine;
 }

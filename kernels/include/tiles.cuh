@@ -29,11 +29,19 @@ constexpr int WARP_OUTPUTS = 32;
 constexpr int TILES_M = WARP_ROWS / 16;
 constexpr int TILES_N = WARP_OUTPUTS / 8;
 
+// Two more than the outputs: pairs of floats stay aligned, and rows begin in other banks.
+constexpr int RESULT_STRIDE = TILE_OUTPUTS + 2;
+
+// Aligned for 16-byte copies.
 struct TileShared {
-    // Aligned for 16-byte copies.
     uint4 weights[TILE_OUTPUTS * TILE_STRIDE / 8];
+    // Afterwards the results of 64 rows at a time.
     uint4 rows[TILE_ROWS * TILE_STRIDE / 8];
 };
+
+static_assert(sizeof(TileShared::rows) >= 4 * WARP_ROWS * RESULT_STRIDE, "results fit");
+
+DEVICE float* results_of(TileShared& shared) { return reinterpret_cast<float*>(shared.rows); }
 
 // Rows of a panel: `row_ids[first]` and so on, or rows `first` and so on where it is null.
 struct TileInput {
@@ -54,51 +62,63 @@ DEVICE int tile_row_of_panel(const TileInput& x, int row) {
 // Which row of the matrix a thread unpacks, in the tile, and which half of its columns.
 DEVICE int tile_weight_row() { return threadIdx.x / 2; }
 
-// 32 values of a row of the matrix as float16, two to a word; zeroes past its end.
+// Eight values as float16.
+DEVICE uint4 pack_8(const float (&v)[8]) {
+    return uint4{pack_halves(v[0], v[1]), pack_halves(v[2], v[3]), pack_halves(v[4], v[5]),
+                 pack_halves(v[6], v[7])};
+}
+
+// 32 values of a row of the matrix as float16, in shared memory; zeroes past its end.
 template <class Q>
-DEVICE void halves_32(const u8* row, int col, int cols, u32 (&words)[16]) {
+DEVICE void store_halves_32(const u8* row, int col, int cols, uint4* to) {
     if (row == nullptr || col >= cols) {
-        for (int i = 0; i < 16; i++) {
-            words[i] = 0;
+        for (int i = 0; i < 4; i++) {
+            to[i] = uint4{0, 0, 0, 0};
         }
         return;
     }
     if constexpr (Q::IS_FLOAT) {
-#pragma unroll
-        for (int i = 0; i < 8; i++) {
-            float v[4];
-            if (cols % 4 == 0 && col + 4 * i < cols) {
-                Q::load_4(row, col + 4 * i, v);
-            } else {
+#pragma unroll 1
+        for (int i = 0; i < 4; i++) {
+            float v[8];
+            int at = col + 8 * i;
+            if (cols % 8 == 0 && at < cols) {
+                float front[4];
+                float back[4];
+                Q::load_4(row, at, front);
+                Q::load_4(row, at + 4, back);
                 for (int j = 0; j < 4; j++) {
-                    int at = col + 4 * i + j;
-                    v[j] = at < cols ? Q::load(row, at) : 0.0f;
+                    v[j] = front[j];
+                    v[j + 4] = back[j];
+                }
+            } else {
+                for (int j = 0; j < 8; j++) {
+                    v[j] = at + j < cols ? Q::load(row, at + j) : 0.0f;
                 }
             }
-            words[2 * i] = pack_halves(v[0], v[1]);
-            words[2 * i + 1] = pack_halves(v[2], v[3]);
+            to[i] = pack_8(v);
         }
     } else {
-        constexpr int SUBS = Q::ELEMS / 32;
-        int unit = col / 32;
+        constexpr u32 SUBS = Q::ELEMS / 32;
+        u32 unit = static_cast<u32>(col) / 32;
         u32 q[8];
         float scale[2];
         float offset[2];
         Q::unpack32(row + static_cast<u64>(unit / SUBS) * Q::BYTES, unit % SUBS, q, scale, offset);
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            int half = Q::SCALES == 2 ? i / 4 : 0;
-            float v[4];
-            for (int j = 0; j < 4; j++) {
-                float code = static_cast<float>(static_cast<i8>((q[i] >> (8 * j)) & 0xffu));
+        for (int i = 0; i < 4; i++) {
+            int half = Q::SCALES == 2 ? i / 2 : 0;
+            float v[8];
+            for (int j = 0; j < 8; j++) {
+                u32 word = q[2 * i + j / 4];
+                float code = static_cast<float>(static_cast<i8>((word >> (j % 4 * 8)) & 0xffu));
                 if constexpr (Q::HAS_OFFSET) {
                     v[j] = fmaf(scale[half], code, offset[half]);
                 } else {
                     v[j] = scale[half] * code;
                 }
             }
-            words[2 * i] = pack_halves(v[0], v[1]);
-            words[2 * i + 1] = pack_halves(v[2], v[3]);
+            to[i] = pack_8(v);
         }
     }
 }
@@ -175,12 +195,7 @@ DEVICE void multiply_tile(const u8* weight_row, int cols, const TileInput& x, Ti
 #pragma unroll 1
     for (int col = 0; col < cols; col += TILE_COLS) {
         load_tile_rows(x, col, shared);
-        u32 words[16];
-        halves_32<Q>(weight_row, col + 32 * half, cols, words);
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            to[i] = uint4{words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]};
-        }
+        store_halves_32<Q>(weight_row, col + 32 * half, cols, to);
         copies_wait<0>();
         __syncthreads();
         add_tile_products(shared, live, sums);
@@ -188,69 +203,47 @@ DEVICE void multiply_tile(const u8* weight_row, int cols, const TileInput& x, Ti
     }
 }
 
-// Calls `each(row, output, first, second)` for this thread's results: row and output in the tile,
-// two neighbouring outputs at a time, rows past the last left out, the row's scale applied.
-template <class Each>
-DEVICE void each_result(const TileInput& x, const TileSums& sums, Each each) {
+// Puts the results of 64 rows into shared memory, those of the warps whose rows they are, and waits
+// for them.
+DEVICE void share_results(TileShared& shared, int part, const TileSums& sums) {
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
+    if (warp % 2 == part) {
+        float* from = results_of(shared) + lane / 4 * RESULT_STRIDE + warp / 2 * WARP_OUTPUTS +
+                      lane % 4 * 2;
 #pragma unroll
-    for (int m = 0; m < TILES_M; m++) {
+        for (int m = 0; m < TILES_M; m++) {
 #pragma unroll
-        for (int part = 0; part < 2; part++) {
-            int row = warp % 2 * WARP_ROWS + m * 16 + part * 8 + lane / 4;
+            for (int n = 0; n < TILES_N; n++) {
+                float* to = from + m * 16 * RESULT_STRIDE + n * 8;
+                const float(&c)[4] = sums[m][n];
+                *reinterpret_cast<float2*>(to) = float2{c[0], c[1]};
+                *reinterpret_cast<float2*>(to + 8 * RESULT_STRIDE) = float2{c[2], c[3]};
+            }
+        }
+    }
+    __syncthreads();
+}
+
+// Calls `each(row, output, value)` for every result, row and output in the tile, rows past the last
+// left out, the row's scale applied. Through shared memory, 64 rows at a time: one short loop
+// instead of 64 stores with all that belongs to each, and neighbouring threads write neighbouring
+// outputs. The whole block has to come here.
+template <class Each>
+DEVICE void each_result(const TileInput& x, TileShared& shared, const TileSums& sums, Each each) {
+#pragma unroll 1
+    for (int part = 0; part * WARP_ROWS < min_of(x.n_rows, TILE_ROWS); part++) {
+        share_results(shared, part, sums);
+#pragma unroll 1
+        for (int i = threadIdx.x; i < WARP_ROWS * TILE_OUTPUTS; i += TILE_THREADS) {
+            int in_part = i / TILE_OUTPUTS;
+            int row = part * WARP_ROWS + in_part;
+            int output = i % TILE_OUTPUTS;
             if (row < x.n_rows) {
                 float scale = x.panel.row_scales[tile_row_of_panel(x, row)];
-#pragma unroll
-                for (int n = 0; n < TILES_N; n++) {
-                    int output = warp / 2 * WARP_OUTPUTS + n * 8 + lane % 4 * 2;
-                    each(row, output, scale * sums[m][n][2 * part],
-                         scale * sums[m][n][2 * part + 1]);
-                }
+                each(row, output, scale * results_of(shared)[in_part * RESULT_STRIDE + output]);
             }
         }
-    }
-}
-
-// A tile of gate and up: 32 values between. Of each warp's 32 outputs the first 16 are of the gate
-// and the others of up, so that a thread has both of its values.
-constexpr int GATED_TILE = TILE_OUTPUTS / 2;
-
-// The row of gate or up at `tile_weight_row()`; null past the last.
-template <class Q>
-DEVICE const u8* gated_tile_row(const GateUp& w, int first) {
-    int at = tile_weight_row();
-    int row = first + at / WARP_OUTPUTS * 16 + at % 16;
-    if (row >= w.inner) {
-        return nullptr;
-    }
-    const u8* matrix = at % WARP_OUTPUTS < 16 ? w.gate : w.up;
-    return matrix + row * row_bytes_of<Q>(w.cols);
-}
-
-// Calls `each(row, col, value)` with activation(gate) * up, col from 0 to inner - 1.
-template <class Each>
-DEVICE void each_gated(const GateUp& w, int first, const TileInput& x, const TileSums& sums,
-                       Each each) {
-    int lane = threadIdx.x % WARP;
-    int warp = threadIdx.x / WARP;
-#pragma unroll
-    for (int m = 0; m < TILES_M; m++) {
-#pragma unroll
-        for (int n = 0; n < 2; n++) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                int row = warp % 2 * WARP_ROWS + m * 16 + i / 2 * 8 + lane / 4;
-                int col = first + warp / 2 * 16 + n * 8 + lane % 4 * 2 + i % 2;
-                if (row < x.n_rows && col < w.inner) {
-                    float scale = x.panel.row_scales[tile_row_of_panel(x, row)];
-                    float gate = scale * sums[m][n][i];
-                    float up = scale * sums[m][n + 2][i];
-                    gate += w.gate_bias == nullptr ? 0.0f : w.gate_bias[col];
-                    up += w.up_bias == nullptr ? 0.0f : w.up_bias[col];
-                    each(row, col, activate(w.activation, gate) * gated(w.activation, up));
-                }
-            }
-        }
+        __syncthreads();
     }
 }

@@ -14,7 +14,7 @@ struct Quant {
     static constexpr int SCALES = 2;
     static constexpr bool HAS_OFFSET = false;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         u32 numbers = load_even(block + 4 * sub);
         u32 nibbles = load_u16(block + 32 + 2 * sub);

@@ -13,7 +13,7 @@ struct Quant {
     static constexpr int SCALES = 2;
     static constexpr bool HAS_OFFSET = false;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         u32 numbers = load_even(block + 2 + 4 * sub);
         u32 signs = load_even(block + 34 + 4 * sub);

@@ -13,7 +13,7 @@ struct Quant {
     static constexpr int SCALES = 1;
     static constexpr bool HAS_OFFSET = false;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         u32 words[2];
         load_words<2>(block + 2 + 8 * sub, words);

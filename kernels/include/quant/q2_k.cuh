@@ -11,10 +11,10 @@ struct Quant {
     static constexpr int SCALES = 2;
     static constexpr bool HAS_OFFSET = true;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         load_words<4>(block + 16 + sub / 4 * 32, q);
-        int shift = sub % 4 * 2;
+        u32 shift = sub % 4 * 2;
         for (int i = 0; i < 8; i++) {
             q[i] = (q[i] >> shift) & 0x03030303u;
         }

@@ -11,12 +11,12 @@ struct Quant {
     static constexpr int SCALES = 2;
     static constexpr bool HAS_OFFSET = false;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         load_words<2>(block + 32 + sub / 4 * 32, q);
         u32 thirds[8];
         load_words<2>(block, thirds);
-        int shift = sub % 4 * 2;
+        u32 shift = sub % 4 * 2;
         for (int i = 0; i < 8; i++) {
             u32 code = ((q[i] >> shift) & 0x03030303u) | (((thirds[i] >> sub) & 0x01010101u) << 2);
             q[i] = subtract_bytes(code, 4);

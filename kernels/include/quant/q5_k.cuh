@@ -12,14 +12,14 @@ struct Quant {
     static constexpr int SCALES = 1;
     static constexpr bool HAS_OFFSET = true;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         u32 head[4];
         load_words<16>(block, head);
         u32 fifths[8];
         load_words<16>(block + 16, fifths);
         load_words<16>(block + 48 + sub / 2 * 32, q);
-        int shift = sub % 2 * 4;
+        u32 shift = sub % 2 * 4;
         for (int i = 0; i < 8; i++) {
             q[i] = ((q[i] >> shift) & 0x0f0f0f0fu) | (((fifths[i] >> sub) & 0x01010101u) << 4);
         }

@@ -12,15 +12,15 @@ struct Quant {
     static constexpr int SCALES = 2;
     static constexpr bool HAS_OFFSET = false;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
-        int half_block = sub / 4;
-        int run = sub % 4;
+        u32 half_block = sub / 4;
+        u32 run = sub % 4;
         load_words<2>(block + half_block * 64 + run % 2 * 32, q);
         u32 upper[8];
         load_words<2>(block + 128 + half_block * 32, upper);
-        int low_shift = run / 2 * 4;
-        int high_shift = run * 2;
+        u32 low_shift = run / 2 * 4;
+        u32 high_shift = run * 2;
         for (int i = 0; i < 8; i++) {
             u32 code = ((q[i] >> low_shift) & 0x0f0f0f0fu) |
                        (((upper[i] >> high_shift) & 0x03030303u) << 4);

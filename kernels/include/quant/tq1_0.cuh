@@ -12,11 +12,11 @@ struct Quant {
     static constexpr int SCALES = 1;
     static constexpr bool HAS_OFFSET = false;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         for (int i = 0; i < 8; i++) {
-            int byte = 4 * i;
-            int digit = sub;
+            u32 byte = 4 * i;
+            u32 digit = sub;
             if (sub >= 5) {
                 bool is_last = sub == 7 && i >= 4;
                 byte = is_last ? 48 : 32 + 4 * (i % 4);

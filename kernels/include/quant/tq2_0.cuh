@@ -10,10 +10,10 @@ struct Quant {
     static constexpr int SCALES = 1;
     static constexpr bool HAS_OFFSET = false;
 
-    DEVICE void unpack32(const u8* block, int sub, u32 (&q)[8], float (&scale)[2],
+    DEVICE void unpack32(const u8* block, u32 sub, u32 (&q)[8], float (&scale)[2],
                          float (&offset)[2]) {
         load_words<2>(block + sub / 4 * 32, q);
-        int shift = sub % 4 * 2;
+        u32 shift = sub % 4 * 2;
         for (int i = 0; i < 8; i++) {
             q[i] = subtract_bytes((q[i] >> shift) & 0x03030303u, 1);
         }
