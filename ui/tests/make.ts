@@ -31,6 +31,9 @@ export function conversation(id: number, messages: Message[]): Conversation {
 export const record: ReplyRecord = {
   model: "SmolLM2",
   backend: "CPU",
+  device: "Intel Xeon",
+  proof: "",
+  moved: null,
   backendReason: "no NVIDIA driver found",
   kv: "16 bits",
   generatedTokens: 212,

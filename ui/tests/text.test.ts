@@ -49,6 +49,13 @@ it.each(endings)("a reply that is %s says so", (state, words) => {
   expect(statsLine(null, state)).toBe(words);
 });
 
+it("a reply of a proven GPU says so, and so does its record", () => {
+  const gpu = { ...record, backend: "GPU", device: "RTX 4090", proof: "on 65 positions" };
+  expect(statsLine(gpu, "finished")).toContain("SmolLM2 · GPU, proven · 212 tokens");
+  const rows = recordRows(gpu, "finished").filter((row) => row.name === "Proof");
+  expect(rows).toEqual([{ name: "Proof", value: "on 65 positions" }]);
+});
+
 it("a reply of which little is known leaves out what is not known", () => {
   const bare = { ...record, generatedTokens: 1, decodeMs: 0, firstTokenMs: null };
   expect(statsLine(bare, "stopped")).toBe("SmolLM2 · CPU · 1 token · stopped by you");

@@ -4,6 +4,7 @@ import App from "../src/App.svelte";
 import { FakePlatform } from "../src/platform/fake/fake";
 import { type ScenarioName, scenario, scenarioNames } from "../src/platform/fake/scenarios";
 import { Session } from "../src/session/session.svelte";
+import { defaultSettings } from "../src/state/model";
 
 let app: ReturnType<typeof mount> | null = null;
 
@@ -185,6 +186,76 @@ it("a refusal is a sentence with its reason, and details", async () => {
   find("details").click();
   await settle(0);
   expect(find("banner-advice").textContent).toContain("Download the file again");
+});
+
+it("a GPU that is being checked can be stopped, or left for the CPU", async () => {
+  await open("proving");
+  expect(find("banner-state").textContent).toBe("Checking");
+  expect(find("banner-reason").textContent).toContain("23 of 65");
+  expect(document.querySelector("progress")?.value).toBeCloseTo(23 / 65);
+  expect(has("banner-stop-loading")).toBe(true);
+  await type("hello");
+  await press(find("composer"), "Enter");
+  expect(find("queued").textContent).toContain("hello");
+  find("banner-use-cpu").click();
+  await settle(50);
+  expect(find("banner").dataset["kind"]).toBe("cpu");
+});
+
+it("a GPU whose answers differed leaves its report to be copied", async () => {
+  const copied: string[] = [];
+  vi.stubGlobal("navigator", { clipboard: { writeText: async (t: string) => void copied.push(t) } });
+  await open("rejected");
+  expect(find("banner").dataset).toMatchObject({ kind: "cpu", tone: "attention" });
+  expect(find("banner-reason").textContent).toMatch(/^GPU found .* its answers differed/);
+  expect(has("banner-check-again")).toBe(false);
+  find("details").click();
+  await settle(0);
+  expect(find("banner-advice").textContent).toContain("Update the driver");
+  find("copy-report").click();
+  await settle(0);
+  expect(copied).toEqual(["The GPU was rejected at position 12: layer 7, attention."]);
+  find("banner-check-again").click();
+  await settle(200);
+  expect(find("banner").dataset["kind"]).toBe("loading");
+  vi.unstubAllGlobals();
+});
+
+it("the CPU of one's own choice is no fault, and the GPU can be had back", async () => {
+  const { session } = await open("ready", (platform) => {
+    void platform.saveSettings({ ...defaultSettings, device: "cpu" });
+  });
+  expect(session.state.settings.device).toBe("cpu");
+  await session.device("use-gpu");
+  expect(session.state.status.banner.kind).toBe("loading");
+});
+
+it("each model can have a check of its own", async () => {
+  const { session } = await open("ready");
+  find("model-button").click();
+  await settle(0);
+  find("model-info").click();
+  await settle(50);
+  const choice = find<HTMLSelectElement>("gpu-check");
+  choice.value = "every-prompt";
+  choice.dispatchEvent(new Event("change", { bubbles: true }));
+  await settle(0);
+  expect(Object.values(session.state.settings.gpuChecks)).toEqual(["every-prompt"]);
+  choice.value = "";
+  choice.dispatchEvent(new Event("change", { bubbles: true }));
+  await settle(0);
+  expect(session.state.settings.gpuChecks).toEqual({});
+});
+
+it("a reply that went on with the CPU says so once, and its record says what computed", async () => {
+  const { session } = await open("moved");
+  await session.show(1);
+  await settle(50);
+  const notices = document.querySelectorAll("[data-testid=reply-moved]");
+  expect([...notices].map((notice) => notice.textContent)).toEqual([
+    "The GPU stopped working (it ran out of memory); this reply went on with the CPU.",
+  ]);
+  expect(find("stats").textContent).toContain("GPU, then CPU");
 });
 
 it("a load has a Stop", async () => {

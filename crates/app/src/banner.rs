@@ -130,6 +130,7 @@ fn plain(kind: BannerKind, state: &str, reason: String) -> Banner {
         progress: None,
         actions: Vec::new(),
         details: Vec::new(),
+        report: None,
     }
 }
 
@@ -230,6 +231,11 @@ pub(crate) fn why_cpu(why: &Unavailable) -> String {
             format!("the NVIDIA driver does not answer ({reason})")
         }
         Unavailable::NoDevice => String::from("the driver sees no NVIDIA card"),
+        Unavailable::DeviceTooOld {
+            device,
+            found,
+            needed,
+        } => format!("{device} is too old (compute capability {found}; {needed} is needed)"),
         Unavailable::NotUsedYet { .. } => String::from("this version does not use the GPU yet"),
         Unavailable::ChosenByUser => String::from("chosen by you"),
     }
@@ -240,9 +246,10 @@ fn advice(why: &Unavailable) -> Option<String> {
         Unavailable::NoDriver => "fine if there is no NVIDIA card; otherwise install the driver",
         Unavailable::DriverTooOld { .. } => "update it",
         Unavailable::DriverBroken { .. } => "restart the computer; reinstall the driver",
-        Unavailable::NoDevice | Unavailable::NotUsedYet { .. } | Unavailable::ChosenByUser => {
-            return None;
-        }
+        Unavailable::NoDevice
+        | Unavailable::DeviceTooOld { .. }
+        | Unavailable::NotUsedYet { .. }
+        | Unavailable::ChosenByUser => return None,
     };
     Some(String::from(advice))
 }

@@ -41,6 +41,7 @@ pub fn typescript() -> String {
         Unsent,
         Theme,
         DeviceChoice,
+        GpuCheck,
         KvChoice,
         Sampling,
         ConversationSummary,

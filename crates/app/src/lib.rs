@@ -35,6 +35,7 @@ mod settings;
 mod status;
 mod turn;
 mod turns;
+mod verdicts;
 pub mod wire;
 mod words;
 mod writer;

@@ -19,6 +19,11 @@ pub(crate) fn begun(
     ReplyRecord {
         model: chat.map(|chat| chat.facts.name.clone()).unwrap_or_default(),
         backend: chat.map(|_| String::from("CPU")).unwrap_or_default(),
+        device: chat
+            .map(|chat| chat.facts.device.name.clone())
+            .unwrap_or_default(),
+        proof: String::new(),
+        moved: None,
         backend_reason: why.map(why_cpu).unwrap_or_default(),
         kv: chat
             .map(|chat| String::from(chat.facts.kv))

@@ -1,5 +1,6 @@
 //! The user's choices: one JSON file, replaced as a whole, never half.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,10 +8,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::error::Error;
-use crate::wire::{Code, DeviceChoice, KvChoice, Sampling, Settings, Theme};
+use crate::wire::{Code, DeviceChoice, GpuCheck, KvChoice, Sampling, Settings, Theme};
 
 /// Threads beyond this help nobody; it keeps a typing slip from starting thousands.
 const THREADS_MAX: u32 = 256;
+/// More cards than a machine has places for.
+const GPU_MAX: u32 = 255;
+/// More models than a person gives a choice of their own.
+const GPU_CHECKS_MAX: usize = 1_000;
 /// The fewest tokens of context that hold a question and an answer.
 const CONTEXT_MIN: u32 = 256;
 /// More context than any model of today was trained for.
@@ -27,6 +32,9 @@ impl Default for Settings {
         Self {
             theme: Theme::System,
             device: DeviceChoice::Auto,
+            gpu: None,
+            gpu_check: GpuCheck::default(),
+            gpu_checks: BTreeMap::new(),
             threads: None,
             context: None,
             kv: KvChoice::default(),
@@ -60,6 +68,10 @@ fn bounded(mut settings: Settings) -> Settings {
     settings.context = settings
         .context
         .map(|context| context.clamp(CONTEXT_MIN, CONTEXT_MAX));
+    settings.gpu = settings.gpu.map(|gpu| gpu.min(GPU_MAX));
+    while settings.gpu_checks.len() > GPU_CHECKS_MAX {
+        settings.gpu_checks.pop_last();
+    }
     let sampling = &mut settings.sampling;
     sampling.temperature = within(
         sampling.temperature,

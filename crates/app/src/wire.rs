@@ -3,6 +3,8 @@
 //! Inner types are not serializable on purpose: a change inside cannot change the window's
 //! contract by accident. The TypeScript twin is generated from this file.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "bindings")]
 use ts_rs::TS;
@@ -69,6 +71,8 @@ pub struct Banner {
     pub progress: Option<f64>,
     /// Buttons that belong to this state.
     pub actions: Vec<BannerAction>,
+    /// What the check of a GPU found, as text to pass on; none if there was no check.
+    pub report: Option<String>,
     /// What "Details" shows, in order.
     pub details: Vec<Detail>,
 }
@@ -84,6 +88,12 @@ pub enum BannerKind {
     Refused,
     /// A model is being loaded.
     Loading,
+    /// The model is copied to a GPU.
+    Moving,
+    /// A GPU is held against the processor.
+    Proving,
+    /// A GPU computes.
+    Gpu,
     /// The processor computes.
     Cpu,
     /// A reply in another conversation is being written.
@@ -118,6 +128,12 @@ pub enum BannerAction {
     OpenModel,
     /// Loads the starter model.
     OpenStarter,
+    /// Lets the processor compute, and ends what a GPU was about to do.
+    UseCpu,
+    /// Takes back that only the processor may compute, and loads the model again.
+    UseGpu,
+    /// Asks the driver and checks the GPU again.
+    CheckAgain,
 }
 
 /// One row of the details.
@@ -239,6 +255,12 @@ pub struct Settings {
     pub theme: Theme,
     /// What may compute.
     pub device: DeviceChoice,
+    /// Which GPU, counted from 0; none takes the one with the most free memory.
+    pub gpu: Option<u32>,
+    /// When a GPU is held against the processor.
+    pub gpu_check: GpuCheck,
+    /// The same for single models, by their id in the library.
+    pub gpu_checks: BTreeMap<String, GpuCheck>,
     /// Threads; none leaves it to the program.
     pub threads: Option<u32>,
     /// Tokens of context; none leaves it to the program.
@@ -277,6 +299,22 @@ pub enum DeviceChoice {
     Auto,
     /// Only the CPU.
     Cpu,
+    /// A proven GPU, and a word where it cannot serve; then too the CPU serves.
+    Gpu,
+}
+
+/// When a GPU is held against the processor, whose results are the reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum GpuCheck {
+    /// With every load, on a built-in text.
+    #[default]
+    Probe,
+    /// With the first message after a load.
+    FirstPrompt,
+    /// With every message.
+    EveryPrompt,
 }
 
 /// In how many bits a model remembers a conversation.
@@ -411,8 +449,17 @@ pub enum MessageState {
 pub struct ReplyRecord {
     /// The model's name.
     pub model: String,
-    /// What computed: "CPU".
+    /// What computed: "CPU", "GPU", or "GPU, then CPU".
     pub backend: String,
+    /// Its name. Empty in records of earlier versions.
+    #[serde(default)]
+    pub device: String,
+    /// What is known of a GPU's results: "proven on 65 positions". Empty for the processor.
+    #[serde(default)]
+    pub proof: String,
+    /// That another device wrote the reply on, and why, if so.
+    #[serde(default)]
+    pub moved: Option<String>,
     /// Why that: "no NVIDIA driver found".
     pub backend_reason: String,
     /// How keys and values were kept: "16 bits". Empty in records of earlier versions.
@@ -488,6 +535,18 @@ pub struct TurnBatch {
 pub enum TurnEvent {
     /// It waits behind another reply.
     Waiting,
+    /// The GPU is held against the processor on this message.
+    Checking {
+        /// Positions that were compared.
+        done: u32,
+        /// Positions to compare.
+        total: u32,
+    },
+    /// Another device writes on, and why, in a sentence.
+    Moved {
+        /// What is to be read in the chat.
+        notice: String,
+    },
     /// The prompt is being read.
     Reading {
         /// Tokens read.

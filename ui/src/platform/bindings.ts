@@ -87,6 +87,10 @@ progress: number | null,
  */
 actions: Array<BannerAction>,
 /**
+ * What the check of a GPU found, as text to pass on; none if there was no check.
+ */
+report: string | null,
+/**
  * What "Details" shows, in order.
  */
 details: Array<Detail>, };
@@ -94,7 +98,7 @@ details: Array<Detail>, };
 /**
  * The states of the banner.
  */
-export type BannerKind = "no-model" | "refused" | "loading" | "cpu" | "waiting" | "restarting";
+export type BannerKind = "no-model" | "refused" | "loading" | "moving" | "proving" | "gpu" | "cpu" | "waiting" | "restarting";
 
 /**
  * How a banner is to be seen.
@@ -104,7 +108,7 @@ export type Tone = "neutral" | "attention" | "refusal" | "proven";
 /**
  * A button in the banner.
  */
-export type BannerAction = "stop-loading" | "open-model" | "open-starter";
+export type BannerAction = "stop-loading" | "open-model" | "open-starter" | "use-cpu" | "use-gpu" | "check-again";
 
 /**
  * One row of the details.
@@ -246,6 +250,18 @@ theme: Theme,
  */
 device: DeviceChoice,
 /**
+ * Which GPU, counted from 0; none takes the one with the most free memory.
+ */
+gpu: number | null,
+/**
+ * When a GPU is held against the processor.
+ */
+gpuCheck: GpuCheck,
+/**
+ * The same for single models, by their id in the library.
+ */
+gpuChecks: { [key in string]: GpuCheck },
+/**
  * Threads; none leaves it to the program.
  */
 threads: number | null,
@@ -295,7 +311,12 @@ export type Theme = "system" | "light" | "dark";
 /**
  * What may compute.
  */
-export type DeviceChoice = "auto" | "cpu";
+export type DeviceChoice = "auto" | "cpu" | "gpu";
+
+/**
+ * When a GPU is held against the processor, whose results are the reference.
+ */
+export type GpuCheck = "probe" | "first-prompt" | "every-prompt";
 
 /**
  * In how many bits a model remembers a conversation.
@@ -417,9 +438,21 @@ export type ReplyRecord = {
  */
 model: string,
 /**
- * What computed: "CPU".
+ * What computed: "CPU", "GPU", or "GPU, then CPU".
  */
 backend: string,
+/**
+ * Its name. Empty in records of earlier versions.
+ */
+device: string,
+/**
+ * What is known of a GPU's results: "proven on 65 positions". Empty for the processor.
+ */
+proof: string,
+/**
+ * That another device wrote the reply on, and why, if so.
+ */
+moved: string | null,
 /**
  * Why that: "no NVIDIA driver found".
  */
@@ -516,7 +549,19 @@ events: Array<TurnEvent>, };
 /**
  * One piece of news of a turn.
  */
-export type TurnEvent = { "kind": "waiting" } | { "kind": "reading",
+export type TurnEvent = { "kind": "waiting" } | { "kind": "checking",
+/**
+ * Positions that were compared.
+ */
+done: number,
+/**
+ * Positions to compare.
+ */
+total: number, } | { "kind": "moved",
+/**
+ * What is to be read in the chat.
+ */
+notice: string, } | { "kind": "reading",
 /**
  * Tokens read.
  */

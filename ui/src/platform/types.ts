@@ -55,6 +55,12 @@ export interface Platform {
   /** Reads the file's description; loads nothing. */
   modelDetails(id: string): Promise<ModelDetails>;
   stopLoading(): Promise<void>;
+  /** Lets the CPU compute; what a GPU was about to do ends. */
+  useCpu(): Promise<void>;
+  /** Takes back that only the CPU may compute, and loads the model again. */
+  useGpu(): Promise<void>;
+  /** Asks the driver again and holds the GPU against the CPU again. */
+  checkAgain(): Promise<void>;
   forgetModel(id: string): Promise<void>;
   saveSettings(settings: Settings): Promise<Settings>;
   openLink(url: string): Promise<void>;

@@ -314,6 +314,16 @@ export class Session {
     return this.#tell(() => this.#platform.stopLoading());
   }
 
+  /** What the banner's buttons for a GPU do. */
+  async device(wish: "use-cpu" | "use-gpu" | "check-again"): Promise<WireError | null> {
+    const ask = {
+      "use-cpu": () => this.#platform.useCpu(),
+      "use-gpu": () => this.#platform.useGpu(),
+      "check-again": () => this.#platform.checkAgain(),
+    }[wish];
+    return this.#tell(ask);
+  }
+
   /** Shows the choice at once; what the program made of it comes back. */
   async saveSettings(settings: Settings): Promise<WireError | null> {
     const before = this.state.settings;

@@ -22,9 +22,13 @@ export interface Turn {
   turn: number;
   conversation: number;
   message: number;
-  phase: "waiting" | "reading" | "writing";
+  phase: "waiting" | "checking" | "reading" | "writing";
   /** Tokens of the prompt that were read, and all there are. */
   read: { done: number; total: number } | null;
+  /** Positions of the message on which a GPU was held against the CPU, and all there are. */
+  checked: { done: number; total: number } | null;
+  /** That another device writes on, and why. */
+  moved: string | null;
   text: string;
   tokens: number;
   /** The number of the next event that is wanted. */
@@ -103,6 +107,9 @@ export const defaultSampling: Sampling = {
 export const defaultSettings: Settings = {
   theme: "system",
   device: "auto",
+  gpu: null,
+  gpuCheck: "probe",
+  gpuChecks: {},
   threads: null,
   context: null,
   kv: "f16",
@@ -126,6 +133,7 @@ export const initialState: AppState = {
       progress: null,
       actions: [],
       details: [],
+      report: null,
     },
     model: null,
   },

@@ -1,5 +1,5 @@
 /** Questions to the state. */
-import type { Message, OpenModel, Unsent } from "../platform/bindings";
+import type { Message, OpenModel, Status, Unsent } from "../platform/bindings";
 import type { AppState, Key, Pending, Problem, Queued, ShownMessage, Turn } from "./model";
 import { turnOf } from "./turns";
 
@@ -61,6 +61,11 @@ function optimisticReply(): ShownMessage {
   };
 }
 
+/** Whether a model is on its way, wherever it has got to. */
+export function isLoading(status: Status): boolean {
+  return ["loading", "moving", "proving"].includes(status.banner.kind);
+}
+
 /** Whether a message can be sent from this place now. */
 export function readiness(state: AppState, key: Key): Readiness {
   const pending = state.pending[key];
@@ -68,7 +73,7 @@ export function readiness(state: AppState, key: Key): Readiness {
   const turn = turnOf(state, key);
   if (turn) return { kind: "writing", stopping: turn.stopping };
   if (state.status.model) return { kind: "ready" };
-  return { kind: state.status.banner.kind === "loading" ? "loading" : "no-model" };
+  return { kind: isLoading(state.status) ? "loading" : "no-model" };
 }
 
 /** The turn that Stop would end. */

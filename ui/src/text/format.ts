@@ -64,7 +64,7 @@ export function statsLine(record: ReplyRecord | null, state: MessageState): stri
   if (!record) return ending(state);
   const parts: (string | null)[] = [
     record.model,
-    record.backend,
+    record.proof === "" ? record.backend : `${record.backend}, proven`,
     tokens(record.generatedTokens),
     perSecond(record.generatedTokens, record.decodeMs),
     record.firstTokenMs === null ? null : `first after ${duration(record.firstTokenMs)}`,
@@ -86,7 +86,9 @@ export function recordRows(record: ReplyRecord, state: MessageState): Row[] {
   const writing = perSecond(record.generatedTokens, record.decodeMs);
   return [
     { name: "Model", value: record.model },
-    { name: "Computed by", value: joined([record.backend, record.backendReason]) },
+    { name: "Computed by", value: joined([record.backend, record.device, record.backendReason]) },
+    ...(record.proof === "" ? [] : [{ name: "Proof", value: record.proof }]),
+    ...(record.moved === null ? [] : [{ name: "Moved", value: record.moved }]),
     // Records of earlier versions do not say it.
     ...(record.kv === "" ? [] : [{ name: "Keys and values", value: record.kv }]),
     {

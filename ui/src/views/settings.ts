@@ -1,5 +1,5 @@
 /** What the settings dialog offers: ranges, and how typed words become numbers. */
-import type { Sampling } from "../platform/bindings";
+import type { GpuCheck, Sampling } from "../platform/bindings";
 
 /** A number that a person can set. */
 export interface NumberField {
@@ -53,6 +53,14 @@ export const samplingFields: {
   },
 ];
 
+/** When a GPU is held against the CPU, in the words of the dialogs. */
+export const gpuChecks: { value: GpuCheck; label: string }[] = [
+  { value: "probe", label: "When opened" },
+  { value: "first-prompt", label: "First message" },
+  { value: "every-prompt", label: "Every message" },
+];
+
+export const gpuField: NumberField = { min: 0, max: 255, step: 1 };
 export const threadsField: NumberField = { min: 1, max: 256, step: 1 };
 export const contextField: NumberField = { min: 256, max: 1_048_576, step: 1 };
 export const seedField: NumberField = { min: 0, max: 4_294_967_295, step: 1 };

@@ -27,8 +27,12 @@ fn facts() -> ModelFacts {
 /// The line as a window joins it: the states that are a sentence of their own go on with a space.
 fn line(banner: &Banner) -> String {
     let joint = match banner.kind {
-        BannerKind::NoModel | BannerKind::Loading | BannerKind::Waiting => " ",
-        BannerKind::Refused | BannerKind::Cpu | BannerKind::Restarting => " · ",
+        BannerKind::NoModel
+        | BannerKind::Loading
+        | BannerKind::Moving
+        | BannerKind::Proving
+        | BannerKind::Waiting => " ",
+        BannerKind::Refused | BannerKind::Gpu | BannerKind::Cpu | BannerKind::Restarting => " · ",
     };
     [banner.state.as_str(), &banner.reason].join(joint)
 }

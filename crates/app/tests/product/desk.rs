@@ -196,7 +196,10 @@ pub(crate) fn hear_all(batches: &Receiver<TurnBatch>) -> (String, End) {
             assert_eq!(end, None, "something came after the end: {event:?}");
             match event {
                 TurnEvent::Text { text: more, .. } => text.push_str(&more),
-                TurnEvent::Waiting | TurnEvent::Reading { .. } => {}
+                TurnEvent::Waiting
+                | TurnEvent::Checking { .. }
+                | TurnEvent::Moved { .. }
+                | TurnEvent::Reading { .. } => {}
                 TurnEvent::Finished { message } => {
                     end = Some(End {
                         message,

@@ -190,6 +190,20 @@ export class FakePlatform implements Platform {
     });
   }
 
+  async useCpu(): Promise<void> {
+    this.#endLoading();
+    this.#status(openStatus);
+  }
+
+  async useGpu(): Promise<void> {
+    await this.saveSettings({ ...this.#snapshot.settings, device: "auto" });
+    this.startLoading();
+  }
+
+  async checkAgain(): Promise<void> {
+    this.startLoading();
+  }
+
   async modelDetails(id: string): Promise<ModelDetails> {
     const entry = this.#snapshot.models.find((model) => model.id === id);
     if (!entry) throw { code: "not-found", message: "That model is not there any more." } satisfies WireError;

@@ -45,6 +45,10 @@ export const scenarioNames = [
   "failed",
   "loading",
   "waiting",
+  "proving",
+  "proven",
+  "rejected",
+  "moved",
   "long",
   "heavy",
 ] as const;
@@ -72,6 +76,7 @@ export const cpuBanner: Banner = {
     { name: "Context", value: "8,192 tokens, 94 MB" },
     { name: "Memory free", value: "18.2 GB" },
   ],
+  report: null,
 };
 
 export const openStatus: Status = {
@@ -96,6 +101,7 @@ const noModelStatus: Status = {
     progress: null,
     actions: ["open-model", "open-starter"],
     details: [{ name: "Instruction set", value: "AVX-512" }],
+    report: null,
   },
   model: null,
 };
@@ -114,6 +120,7 @@ const refusedStatus: Status = {
       { name: "Found", value: "2,104,533,975 bytes" },
       { name: "Needed", value: "4,661,216,384 bytes" },
     ],
+    report: null,
   },
   model: openStatus.model,
 };
@@ -130,6 +137,7 @@ export function loadingStatus(share: number): Status {
       progress: share,
       actions: ["stop-loading"],
       details: [{ name: "File", value: "/home/ana/models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf" }],
+      report: null,
     },
     model: null,
   };
@@ -146,11 +154,56 @@ const waitingStatus: Status = {
   model: openStatus.model,
 };
 
+const card = "NVIDIA GeForce RTX 4090";
+
+const provenBanner: Banner = {
+  kind: "gpu",
+  tone: "proven",
+  state: "GPU",
+  reason: `${card} · proven on 65 positions (lowest match 0.9998) · 2026-12-01`,
+  advice: null,
+  progress: null,
+  actions: ["check-again"],
+  details: [
+    { name: "Device", value: card },
+    { name: "Driver", value: "580.65" },
+    { name: "Memory used", value: "5.1 GB" },
+    { name: "Memory of the card", value: "24.0 GB" },
+    { name: "Checked", value: "65 positions, 2026-12-01" },
+    { name: "Lowest match", value: "0.9998" },
+  ],
+  report: "The GPU was proven on 65 positions.",
+};
+
+const provingBanner: Banner = {
+  ...provenBanner,
+  kind: "proving",
+  tone: "neutral",
+  state: "Checking",
+  reason: `that ${card} computes what the CPU computes · 23 of 65`,
+  progress: 23 / 65,
+  actions: ["stop-loading", "use-cpu"],
+  details: [],
+  report: null,
+};
+
+const rejectedBanner: Banner = {
+  ...cpuBanner,
+  tone: "attention",
+  reason: `GPU found (${card}), but its answers differed (first at layer 7, attention), so the CPU is used · AVX-512 · 2 threads`,
+  advice: "Update the driver, or try another file of the model. Copy the report to pass it on.",
+  actions: ["check-again"],
+  report: "The GPU was rejected at position 12: layer 7, attention.",
+};
+
 export function recordFor(text: string): ReplyRecord {
   const generatedTokens = Math.max(1, Math.round(text.length / 4.2));
   return {
     model: modelName,
     backend: "CPU",
+    device: "Intel Xeon",
+    proof: "",
+    moved: null,
     backendReason: "no NVIDIA driver found",
     kv: "16 bits",
     generatedTokens,
@@ -164,6 +217,11 @@ export function recordFor(text: string): ReplyRecord {
     failure: null,
     notice: null,
   };
+}
+
+function movedRecord(): ReplyRecord {
+  const moved = "The GPU stopped working (it ran out of memory); this reply went on with the CPU.";
+  return { ...recordFor(prose), backend: "GPU, then CPU", moved };
 }
 
 let nextMessage = 1;
@@ -292,6 +350,17 @@ export function scenario(name: ScenarioName): Scenario {
       return { ...base, snapshot: snapshotOf(loadingStatus(0), all), opening: "load" };
     case "waiting":
       return { ...base, snapshot: snapshotOf(waitingStatus, all), opening: "show-first" };
+    case "proving":
+      return { ...base, snapshot: snapshotOf({ banner: provingBanner, model: null }, all), opening: "nothing" };
+    case "proven":
+      return { ...base, snapshot: snapshotOf({ ...openStatus, banner: provenBanner }, all), opening: "show-first" };
+    case "rejected":
+      return { ...base, snapshot: snapshotOf({ ...openStatus, banner: rejectedBanner }, all), opening: "show-first" };
+    case "moved": {
+      const first = { id: 1, title: titles[0] ?? "", messages: pair(questions[0] ?? "", prose, { record: movedRecord() }) };
+      const list = [first, ...all.slice(1)];
+      return { ...base, conversations: list, snapshot: snapshotOf(openStatus, list), opening: "show-first" };
+    }
     case "long": {
       const list = [longConversation(), ...all.slice(1)];
       return {
