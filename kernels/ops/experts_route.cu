@@ -1,14 +1,57 @@
 // Experts: which rows go through which of them, and what comes of it together.
 //
-// logits: float32 [rows][experts]; chosen: int [rows][used], the experts of a row, best first;
+// x: float32 [rows][width]; logits: float32 [rows][experts]; chosen: int [rows][used], the experts of a row, best first;
 // shares: float32 [rows][used], what each counts. A pair is a row and one of its experts, numbered
 // row * used + i.
 //
-// For prompts the pairs are sorted by expert: order[place] is a pair, place_of[pair] its place, and
-// tiles [tiles_max][4] cuts the places into parts of one expert: expert, first place, places, 0;
-// places is 0 behind the last.
+// For prompts the pairs are sorted by expert: place_of[pair] is a pair's place, row_of[place] its
+// row, and tiles [tiles_max][4] cuts the places into parts of one expert: expert, first place,
+// places, 0; places is 0 behind the last.
 #include "reduce.cuh"
 #include "types.cuh"
+
+// Rows that share what is read of the router.
+constexpr int ROUTER_ROWS = 4;
+constexpr int ROUTER_THREADS = 256;
+
+// router: float32 [experts][width], whatever it is stored as: a small change of it may choose
+// another expert. Launch: 256 threads, a warp for each expert and four rows: blocks
+// (ceil(experts / 8), ceil(rows / 4)).
+extern "C" __global__ void __launch_bounds__(ROUTER_THREADS)
+    experts_router(const float* router, const float* bias, const float* x, float* logits,
+                   i32 experts, i32 width, i32 rows) {
+    int lane = threadIdx.x % WARP;
+    int expert = blockIdx.x * (ROUTER_THREADS / WARP) + threadIdx.x / WARP;
+    if (expert >= experts) {
+        return;
+    }
+    int first = blockIdx.y * ROUTER_ROWS;
+    const float* weights = router + static_cast<u64>(expert) * width;
+    const float* from[ROUTER_ROWS];
+    float sums[ROUTER_ROWS];
+#pragma unroll
+    for (int i = 0; i < ROUTER_ROWS; i++) {
+        // A row past the last is computed for nothing and not written.
+        from[i] = x + static_cast<u64>(min_of(first + i, rows - 1)) * width;
+        sums[i] = 0.0f;
+    }
+#pragma unroll 4
+    for (int col = lane; col < width; col += WARP) {
+        float weight = weights[col];
+#pragma unroll
+        for (int i = 0; i < ROUTER_ROWS; i++) {
+            sums[i] = fmaf(weight, from[i][col], sums[i]);
+        }
+    }
+    float added = bias == nullptr ? 0.0f : bias[expert];
+#pragma unroll
+    for (int i = 0; i < ROUTER_ROWS; i++) {
+        float sum = over_warp<Sum>(sums[i]);
+        if (lane == 0 && first + i < rows) {
+            logits[static_cast<u64>(first + i) * experts + expert] = sum + added;
+        }
+    }
+}
 
 // Which of two experts is chosen first: numbers are ordered as float32 is in total (a NaN of
 // positive sign is above all), and of equal ones the lower expert comes first.
@@ -77,10 +120,16 @@ extern "C" __global__ void __launch_bounds__(WARP)
 constexpr int SORT_THREADS = 1024;
 constexpr int SORT_WARPS = SORT_THREADS / WARP;
 
-// Goes through the pairs of an expert in their order, by a warp; gives their number. Where `order`
-// is given they are put behind `first` there.
-DEVICE int each_pair(const i32* chosen, int pairs, int expert, int first, i32* order,
-                     i32* place_of) {
+// Where the pairs of an expert go.
+struct Places {
+    i32* row_of;
+    i32* place_of;
+    i32 used;
+};
+
+// Goes through the pairs of an expert in their order, by a warp; gives their number. Where there are
+// places they are put there, from `first` on.
+DEVICE int each_pair(const i32* chosen, int pairs, int expert, int first, const Places* places) {
     int lane = threadIdx.x % WARP;
     int found = 0;
 #pragma unroll 1
@@ -88,10 +137,10 @@ DEVICE int each_pair(const i32* chosen, int pairs, int expert, int first, i32* o
         int pair = start + lane;
         bool is_its = pair < pairs && chosen[pair] == expert;
         u32 its = __ballot_sync(ALL_LANES, is_its);
-        if (order != nullptr && is_its) {
+        if (places != nullptr && is_its) {
             int place = first + found + __popc(its & ((1u << lane) - 1));
-            order[place] = pair;
-            place_of[pair] = place;
+            places->row_of[place] = pair / places->used;
+            places->place_of[pair] = place;
         }
         found += __popc(its);
     }
@@ -110,7 +159,7 @@ DEVICE int sum_before(int value) {
 
 // Launch: one block; dynamic shared memory for 2 experts ints.
 extern "C" __global__ void __launch_bounds__(SORT_THREADS)
-    experts_sort(const i32* chosen, i32* order, i32* place_of, i32* tiles, i32 pairs, i32 experts,
+    experts_sort(const i32* chosen, Places places, i32* tiles, i32 pairs, i32 experts,
                  i32 tile_places, i32 tiles_max) {
     extern __shared__ i32 shared[];
     i32* counts = shared;
@@ -119,21 +168,21 @@ extern "C" __global__ void __launch_bounds__(SORT_THREADS)
     int lane = threadIdx.x % WARP;
 #pragma unroll 1
     for (int expert = warp; expert < experts; expert += SORT_WARPS) {
-        int count = each_pair(chosen, pairs, expert, 0, nullptr, nullptr);
+        int count = each_pair(chosen, pairs, expert, 0, nullptr);
         if (lane == 0) {
             counts[expert] = count;
         }
     }
     __syncthreads();
     if (warp == 0) {
-        int places = 0;
+        int n_places = 0;
         int n_tiles = 0;
 #pragma unroll 1
         for (int start = 0; start < experts; start += WARP) {
             int expert = start + lane;
             int count = expert < experts ? counts[expert] : 0;
             int its_tiles = ceil_div(count, tile_places);
-            int first = places + sum_before(count);
+            int first = n_places + sum_before(count);
             int tile = n_tiles + sum_before(its_tiles);
             if (expert < experts) {
                 firsts[expert] = first;
@@ -145,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(SORT_THREADS)
                 entry[2] = min_of(tile_places, count - i * tile_places);
                 entry[3] = 0;
             }
-            places = __shfl_sync(ALL_LANES, first + count, WARP - 1);
+            n_places = __shfl_sync(ALL_LANES, first + count, WARP - 1);
             n_tiles = __shfl_sync(ALL_LANES, tile + its_tiles, WARP - 1);
         }
         for (int tile = n_tiles + lane; tile < tiles_max; tile += WARP) {
@@ -155,7 +204,7 @@ extern "C" __global__ void __launch_bounds__(SORT_THREADS)
     __syncthreads();
 #pragma unroll 1
     for (int expert = warp; expert < experts; expert += SORT_WARPS) {
-        each_pair(chosen, pairs, expert, firsts[expert], order, place_of);
+        each_pair(chosen, pairs, expert, firsts[expert], &places);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The kernels as text, in the form that the driver translates for its card.
 //!
-//! Each module is there for two generations of cards; the later one runs on all that came after.
+//! A module is there for two generations of cards, or once where the later one gains nothing; what
+//! is made for the later one runs on all that came after.
 
 mod table;
 #[cfg(test)]

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::Depth;
-use super::compile::{file_name, in_parallel};
+use super::compile::{file_name, flavour_there, in_parallel};
+use super::manifest::Manifest;
 use super::modules::hash;
 use super::tools::{NEW_PTXAS, OLD_PTXAS, Tool};
 use crate::command;
@@ -79,30 +80,31 @@ pub(super) struct Places<'a> {
 ///
 /// # Errors
 /// If an assembler refuses, or a kernel spills.
-pub(super) fn assemble<'a>(
-    modules: impl Iterator<Item = &'a str>,
+pub(super) fn assemble(
+    manifest: &Manifest,
     places: &Places<'_>,
     depth: Depth,
 ) -> Result<Resources> {
     let stamps = places.work.join("assembled");
     fs::create_dir_all(&stamps)?;
-    let modules: Vec<&str> = modules.collect();
     let mut jobs = Vec::new();
     for target in TARGETS.iter().filter(|target| target.depth <= depth) {
         let tool = target.tool.ensure(places.work)?;
-        jobs.extend(modules.iter().map(|module| (*module, target, tool.clone())));
+        let modules = manifest.modules.iter();
+        jobs.extend(modules.map(|(module, entry)| (module, entry, target, tool.clone())));
     }
-    let said = in_parallel(&jobs, |(module, target, tool)| {
-        let ptx = places.ptx.join(file_name(module, target.flavour));
+    let said = in_parallel(&jobs, |(module, entry, target, tool)| {
+        let flavour = flavour_there(&entry.ptx, target.flavour);
+        let ptx = places.ptx.join(file_name(module, flavour));
         said(&ptx, target, tool, &stamps)
     });
     let mut resources = Resources::new();
     let mut faults = Vec::new();
-    for ((module, target, _), said) in jobs.iter().zip(said) {
+    for ((module, _, target, _), said) in jobs.iter().zip(said) {
         let needs = said.and_then(|said| read(&said));
         match needs {
             Ok(needs) => {
-                let kernels = resources.entry((*module).to_owned()).or_default();
+                let kernels = resources.entry((*module).clone()).or_default();
                 for (kernel, (registers, shared)) in needs {
                     let needs = kernels.entry(kernel).or_default();
                     needs.shared = needs.shared.max(shared);

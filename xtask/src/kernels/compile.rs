@@ -26,11 +26,10 @@ pub(super) fn compile(
 }
 
 fn one(module: &Module, kernels: &Path, into: &Path, compiler: &Compiler) -> Result<Made> {
-    let mut hashes = BTreeMap::new();
+    let mut texts = Vec::new();
     let mut said = String::new();
     for (flavour, architecture) in FLAVOURS {
-        let path = into.join(file_name(&module.name, flavour));
-        let raw = path.with_extension("raw");
+        let raw = into.join(format!("{}.{flavour}.raw", module.name));
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/nvrtc.py");
         let mut run = command::program("python3", &[script])
             .within(kernels)
@@ -39,11 +38,8 @@ fn one(module: &Module, kernels: &Path, into: &Path, compiler: &Compiler) -> Res
             .argument(&raw)
             .argument(format!("--gpu-architecture={architecture}"))
             .argument(format!("--include-path={}", compiler.headers.display()));
-        for flag in FLAGS
-            .iter()
-            .copied()
-            .chain(module.defines.iter().map(String::as_str))
-        {
+        let defines = module.defines.iter().map(String::as_str);
+        for flag in FLAGS.into_iter().chain(defines) {
             run = run.argument(flag);
         }
         said.push_str(&run.quiet_output()?);
@@ -52,10 +48,36 @@ fn one(module: &Module, kernels: &Path, into: &Path, compiler: &Compiler) -> Res
         if !ptx.contains(".entry") {
             bail!("{} holds no kernel", module.source);
         }
-        hashes.insert(flavour.to_owned(), hash(ptx.as_bytes()));
-        fs::write(path, ptx)?;
+        texts.push((flavour, ptx));
+    }
+    // What gained nothing for later cards is kept once: they run the earlier form.
+    texts.dedup_by(|(_, later), (_, earlier)| without_target(later).eq(without_target(earlier)));
+    let mut hashes = BTreeMap::new();
+    for (flavour, _) in FLAVOURS {
+        let path = into.join(file_name(&module.name, flavour));
+        match texts.iter().find(|(of, _)| *of == flavour) {
+            Some((_, ptx)) => {
+                hashes.insert(flavour.to_owned(), hash(ptx.as_bytes()));
+                fs::write(path, ptx)?;
+            }
+            None => drop(fs::remove_file(path)),
+        }
     }
     Ok((hashes, said))
+}
+
+fn without_target(ptx: &str) -> impl Iterator<Item = &str> {
+    ptx.lines().filter(|line| !line.starts_with(".target "))
+}
+
+/// Whose PTX runs where this flavour is asked for: its own, or that of the earlier one.
+pub(super) fn flavour_there<'a>(ptx: &BTreeMap<String, String>, flavour: &'a str) -> &'a str {
+    let earliest = FLAVOURS[0].0;
+    if ptx.contains_key(flavour) {
+        flavour
+    } else {
+        earliest
+    }
 }
 
 /// The file of a module's PTX.

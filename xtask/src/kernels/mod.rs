@@ -21,7 +21,7 @@ use crate::project;
 use assemble::Places;
 use compile::{Made, file_name};
 use manifest::Manifest;
-use modules::{FLAVOURS, Module, Tree, files};
+use modules::{Module, Tree, files};
 use tools::Compiler;
 
 /// The table that `crates/cuda` compiles in, below the project's folder.
@@ -51,19 +51,14 @@ enum Wish<'a> {
 /// If words are unknown, something does not compile, or a check fails.
 pub(crate) fn kernels(words: &[&str]) -> Result<()> {
     match wish(words)? {
-        Wish::Write(names) => write(names),
-        Wish::All => {
-            let _ = fs::remove_file(ptx().join(manifest::FILE));
-            write(&[])
+        Wish::Write(names) => {
+            write(|module, manifest| is_named(module, names) && !is_fresh(module, manifest, &ptx()))
         }
+        Wish::All => write(|_, _| true),
         Wish::Check(depth) => check(depth),
         Wish::Resources => {
-            let (_lock, work) = lock()?;
-            let manifest = Manifest::read(&ptx())?;
-            assemble::write(
-                &assembled(&manifest, &ptx(), &work, Depth::Full)?,
-                &folder(),
-            )
+            let (_, work) = lock()?;
+            assemble::write(&assembled(&work, Depth::Full)?, &folder())
         }
     }
 }
@@ -115,21 +110,15 @@ fn lock() -> Result<(File, PathBuf)> {
     Ok((file, work))
 }
 
-fn write(names: &[&str]) -> Result<()> {
+/// Compiles the modules that are wanted.
+fn write(wanted: impl Fn(&Module, &Manifest) -> bool) -> Result<()> {
     let (_lock, work) = lock()?;
     let tree = Tree::read(&folder())?;
     let mut manifest = Manifest::read(&ptx())?;
-    let is_named = |module: &Module| {
-        let stem = module
-            .source
-            .trim_start_matches("ops/")
-            .trim_end_matches(".cu");
-        names.is_empty() || names.contains(&stem) || names.contains(&module.name.as_str())
-    };
     let changed: Vec<&Module> = tree
         .modules
         .iter()
-        .filter(|module| is_named(module) && !is_fresh(module, &manifest, &ptx()))
+        .filter(|module| wanted(module, &manifest))
         .collect();
     println!(
         "{} of {} modules to compile",
@@ -145,13 +134,20 @@ fn write(names: &[&str]) -> Result<()> {
     manifest.sources = tree.sources;
     manifest.write(&ptx())?;
     remove_strays(&manifest, &ptx())?;
-    let table = table::table(manifest.modules.keys().map(String::as_str));
+    let table = table::table(&manifest);
     let path = project::root().join(TABLE);
     if !fs::read_to_string(&path).is_ok_and(|kept| kept == table) {
         fs::create_dir_all(path.parent().context("the table's folder")?)?;
         fs::write(&path, table)?;
     }
     conclude(faults)
+}
+
+/// Whether a module is one of these, or of these operations; without names each is.
+fn is_named(module: &Module, names: &[&str]) -> bool {
+    let source = module.source.trim_start_matches("ops/");
+    let stem = source.trim_end_matches(".cu");
+    names.is_empty() || names.contains(&stem) || names.contains(&module.name.as_str())
 }
 
 /// Whether a module's PTX is in a folder and made of what is there.
@@ -186,8 +182,8 @@ fn enter(manifest: &mut Manifest, modules: &[&Module], made: Vec<Result<Made>>) 
 fn remove_strays(manifest: &Manifest, folder: &Path) -> Result<()> {
     let kept: Vec<String> = manifest
         .modules
-        .keys()
-        .flat_map(|name| FLAVOURS.map(|(flavour, _)| file_name(name, flavour)))
+        .iter()
+        .flat_map(|(name, entry)| entry.ptx.keys().map(|flavour| file_name(name, flavour)))
         .collect();
     for path in files(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -199,14 +195,14 @@ fn remove_strays(manifest: &Manifest, folder: &Path) -> Result<()> {
 }
 
 fn check(depth: Depth) -> Result<()> {
-    let (_lock, work) = lock()?;
+    let (lock, work) = lock()?;
     let tree = Tree::read(&folder())?;
     let scratch = work.join("check");
     fs::create_dir_all(&scratch)?;
     let mut faults = regenerate(tree, &scratch, &work)?;
     faults.extend(differences(&ptx(), &scratch)?);
-    let kept = Manifest::read(&ptx())?;
-    let resources = assembled(&kept, &ptx(), &work, depth)?;
+    drop(lock);
+    let resources = assembled(&work, depth)?;
     if let Err(error) = assemble::compare(&resources, &folder()) {
         faults.push(format!("{error:#}"));
     }
@@ -244,21 +240,19 @@ fn regenerate(tree: Tree, scratch: &Path, work: &Path) -> Result<Vec<String>> {
     made.sources = tree.sources;
     made.write(scratch)?;
     remove_strays(&made, scratch)?;
-    let table = table::table(made.modules.keys().map(String::as_str));
+    let table = table::table(&made);
     if fs::read_to_string(project::root().join(TABLE))? != table {
         faults.push(format!("{TABLE} is not what it should be"));
     }
     Ok(faults)
 }
 
-fn assembled(
-    manifest: &Manifest,
-    ptx: &Path,
-    work: &Path,
-    depth: Depth,
-) -> Result<assemble::Resources> {
-    let places = Places { ptx, work };
-    assemble::assemble(manifest.modules.keys().map(String::as_str), &places, depth)
+/// What the committed kernels need on the architectures of this depth. It takes minutes; meanwhile
+/// others may compile.
+fn assembled(work: &Path, depth: Depth) -> Result<assemble::Resources> {
+    let ptx = ptx();
+    let manifest = Manifest::read(&ptx)?;
+    assemble::assemble(&manifest, &Places { ptx: &ptx, work }, depth)
 }
 
 /// The files that two folders do not have alike.

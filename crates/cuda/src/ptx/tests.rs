@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::{MODULES, text};
+use super::{MODULES, Module, text};
 
 /// What `cargo xtask kernels` writes down of its work.
 #[derive(Deserialize)]
@@ -141,9 +141,15 @@ fn the_program_carries_the_ptx_that_the_manifest_names() {
     let mut files = BTreeSet::new();
     for (name, entry) in &manifest.modules {
         for (flavour, capability) in [("sm75", (7, 5)), ("sm80", (8, 0))] {
+            // A form that would be the same is there once.
+            let there = if entry.ptx.contains_key(flavour) {
+                flavour
+            } else {
+                "sm75"
+            };
             let carried = text(name, capability).map(|text| hash(text.as_bytes()));
-            assert_eq!(carried.as_ref(), entry.ptx.get(flavour), "{name} {flavour}");
-            files.insert(format!("{name}.{flavour}.ptx"));
+            assert_eq!(carried.as_ref(), entry.ptx.get(there), "{name} {flavour}");
+            files.insert(format!("{name}.{there}.ptx"));
         }
     }
     assert_eq!(MODULES.len(), manifest.modules.len());
@@ -152,17 +158,19 @@ fn the_program_carries_the_ptx_that_the_manifest_names() {
 
 #[test]
 fn a_card_gets_the_latest_form_that_it_runs() {
-    let module = MODULES.first().expect("there are kernels");
+    let differs = |module: &&Module| module.sm75 != module.sm80;
+    let module = MODULES.iter().find(differs);
+    let module = module.expect("the tensor cores of later cards take longer products");
     let cases = [
-        ((7, 5), Some("sm_75")),
-        ((8, 0), Some("sm_80")),
-        ((8, 6), Some("sm_80")),
-        ((12, 0), Some("sm_80")),
+        ((7, 5), "sm_75"),
+        ((8, 0), "sm_80"),
+        ((8, 6), "sm_80"),
+        ((12, 0), "sm_80"),
     ];
     for (capability, target) in cases {
         let text = text(module.name, capability).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(".target "));
-        assert_eq!(line, target, "{capability:?}");
+        assert_eq!(line, Some(target), "{capability:?}");
     }
     assert_eq!(text("no such module", (8, 0)), None);
 }
@@ -178,7 +186,7 @@ fn every_driver_from_525_on_takes_the_ptx() {
 }
 
 /// Of all of them together; each copy of the program has them.
-const PTX_BYTES_MAX: usize = 6 << 20;
+const PTX_BYTES_MAX: u64 = 6 << 20;
 
 #[test]
 fn the_ptx_stays_small() {
