@@ -12,6 +12,7 @@ pub(crate) mod gated_ffn;
 pub(crate) mod linear;
 pub(crate) mod logits;
 pub(crate) mod part;
+mod products;
 pub(crate) mod rms_norm;
 pub(crate) mod rope;
 pub(crate) mod scale;
