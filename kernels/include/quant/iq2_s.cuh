@@ -20,7 +20,7 @@ struct Quant {
         u32 upper = block[66 + sub];
         for (int v = 0; v < 4; v++) {
             u32 vector = ((numbers >> (8 * v)) & 0xffu) | (((upper >> (2 * v)) & 3u) << 8);
-            iq2_vector(GRID_IQ2_S_WORDS[vector], signs >> (8 * v), q[2 * v], q[2 * v + 1]);
+            iq2_vector(GRID_IQ2_S_PAIRS[vector], signs >> (8 * v), q[2 * v], q[2 * v + 1]);
         }
         iq2_scales(load_half(block), block[74 + sub], scale);
     }

@@ -19,7 +19,7 @@ struct Quant {
         load_words<2>(block + 2 + 8 * sub, words);
         for (int v = 0; v < 4; v++) {
             u32 bits = words[v / 2] >> (v % 2 * 16);
-            iq2_vector(GRID_IQ2_XS_WORDS[bits & 511u], even_signs(bits >> 9), q[2 * v], q[2 * v + 1]);
+            iq2_vector(GRID_IQ2_XS_PAIRS[bits & 511u], even_signs(bits >> 9), q[2 * v], q[2 * v + 1]);
         }
         iq2_scales(load_half(block), block[66 + sub], scale);
     }

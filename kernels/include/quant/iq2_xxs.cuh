@@ -19,7 +19,7 @@ struct Quant {
         load_words<2>(block + 2 + 8 * sub, words);
         for (int v = 0; v < 4; v++) {
             u32 vector = (words[0] >> (8 * v)) & 0xffu;
-            iq2_vector(GRID_IQ2_XXS_WORDS[vector], even_signs(words[1] >> (7 * v)), q[2 * v], q[2 * v + 1]);
+            iq2_vector(GRID_IQ2_XXS_PAIRS[vector], even_signs(words[1] >> (7 * v)), q[2 * v], q[2 * v + 1]);
         }
         scale[0] = load_half(block) * 0.125f * static_cast<float>(2 * (words[1] >> 28) + 1);
     }
