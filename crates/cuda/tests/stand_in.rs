@@ -1,169 +1,141 @@
-//! The probe against a stand-in for the driver's library, compiled here: each way in which a
-//! driver can be absent, old or broken gives an answer of its own, and none harms the caller.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "this is a test")]
+//! The probe against drivers that are absent, old or broken: each gives an answer of its own, and
+//! none harms the caller. All but the ones that are no driver are the simulated one, told to fail.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use candor_backend::Unavailable;
-use candor_cuda::{ProbeCommand, probe};
+use candor_cuda::{CudaDevice, ProbeCommand, find};
+use simcuda::{Driver, Folder};
 
 /// Enough for a child on a busy machine; only the case that hangs uses a shorter one.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);
 
-/// The driver, with each behaviour chosen by a macro.
-const SOURCE: &str = r#"
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#ifndef VERSION
-#define VERSION 12040
-#endif
-#ifndef INIT
-#define INIT 0
-#endif
-#ifndef COUNT
-#define COUNT 1
-#endif
-#ifndef FIRST
-#define FIRST
-#endif
-int cuDriverGetVersion(int *v) { FIRST; *v = VERSION; return 0; }
-#ifndef WITHOUT_INIT
-int cuInit(unsigned flags) { return flags ? 1 : INIT; }
-#endif
-int cuDeviceGetCount(int *n) { *n = COUNT; return 0; }
-int cuDeviceGet(int *d, int i) { *d = i; return 0; }
-int cuDeviceGetName(char *name, int len, int d) { strncpy(name, "NVIDIA Stand-in 1", len); return d; }
-"#;
+type Found = Result<Vec<CudaDevice>, Unavailable>;
 
-fn compile(dir: &Path, defines: &[&str]) -> Option<PathBuf> {
-    let source = dir.join("driver.c");
-    fs::write(&source, SOURCE).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-o"])
-        .arg(dir.join("libcuda.so.1"))
-        .arg(&source);
-    cc.args(defines.iter().map(|define| format!("-D{define}")));
-    match cc.status() {
-        Ok(status) => {
-            assert!(status.success(), "cc could not compile the stand-in");
-            Some(dir.to_owned())
-        }
-        Err(error) => {
-            eprintln!("NOT RUN: the probe against a stand-in driver: no C compiler ({error})");
-            None
-        }
-    }
-}
-
-/// The child as the programs start it, with `dir` first where libraries are searched.
-fn command(dir: &Path) -> ProbeCommand {
-    let mut path = OsString::from("LD_LIBRARY_PATH=");
-    path.push(dir);
-    ProbeCommand {
+/// What the child finds, as the programs start it, with this driver alone where libraries are
+/// searched.
+fn answer(driver: Driver, settings: &str, limit: Duration) -> Found {
+    let folder = Folder::new(driver, settings).unwrap();
+    let set = folder.environment().map(|(name, value)| {
+        let mut set = OsString::from(format!("{name}="));
+        set.push(value);
+        set
+    });
+    let program = OsString::from(env!("CARGO_BIN_EXE_candor-cuda-probe"));
+    let command = ProbeCommand {
         program: PathBuf::from("/usr/bin/env"),
-        args: vec![
-            path,
-            OsString::from(env!("CARGO_BIN_EXE_candor-cuda-probe")),
-        ],
-    }
-}
-
-fn answer(defines: &[&str], limit: Duration) -> Option<Unavailable> {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = compile(dir.path(), defines).map(|_| dir)?;
-    Some(probe(&command(dir.path()), limit))
+        args: set.into_iter().chain([program]).collect(),
+    };
+    find(&command, limit)
 }
 
 #[track_caller]
-fn check(defines: &[&str], want: &Unavailable) {
-    if let Some(found) = answer(defines, LIMIT) {
-        assert_eq!(&found, want, "stand-in with {defines:?}");
-    }
+fn check(driver: Driver, settings: &str, want: &Found) {
+    let found = answer(driver, settings, LIMIT);
+    assert_eq!(&found, want, "{driver:?} with {settings:?}");
 }
 
-fn broken(reason: &str) -> Unavailable {
-    Unavailable::DriverBroken {
+fn broken(reason: &str) -> Found {
+    Err(Unavailable::DriverBroken {
         reason: String::from(reason),
+    })
+}
+
+#[track_caller]
+fn reason(found: Found) -> String {
+    match found {
+        Err(Unavailable::DriverBroken { reason }) => reason,
+        other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn every_fault_has_its_own_answer() {
-    check(
-        &["INIT=999"],
-        &broken("it could not start and gives no reason; cuInit failed with code 999"),
+    let failed = |settings, reason| check(Driver::Simulated, settings, &broken(reason));
+    failed(
+        "init=999",
+        "it failed and gives no reason; cuInit failed with code 999",
     );
-    check(
-        &["INIT=803"],
-        &broken(
-            "its parts are of different versions, as after an update without a restart; \
-             cuInit failed with code 803",
-        ),
+    failed(
+        "init=803",
+        "its parts are of different versions, as after an update without a restart; \
+         cuInit failed with code 803",
     );
-    check(
-        &["VERSION=11040"],
-        &Unavailable::DriverTooOld {
-            found: String::from("470"),
+    failed(
+        "fail=cuDevicePrimaryCtxRetain:1:46",
+        "the card is in use by another program alone; \
+         cuDevicePrimaryCtxRetain failed with code 46",
+    );
+    let old = |found: &str| {
+        Err(Unavailable::DriverTooOld {
+            found: String::from(found),
             needed: String::from("525"),
-        },
-    );
-    check(&["INIT=100"], &Unavailable::NoDevice);
-    check(&["COUNT=0"], &Unavailable::NoDevice);
-    check(&["WITHOUT_INIT"], &broken("its library lacks cuInit"));
+        })
+    };
+    check(Driver::Simulated, "driver=11040", &old("470"));
+    check(Driver::Simulated, "driver=10000", &old("410"));
+    check(Driver::Simulated, "devices=0", &Err(Unavailable::NoDevice));
+    check(Driver::Simulated, "init=100", &Err(Unavailable::NoDevice));
 }
 
 #[test]
-fn a_card_is_named() {
+fn a_library_that_is_no_driver_is_told_apart() {
+    check(Driver::None, "", &Err(Unavailable::NoDriver));
     check(
-        &[],
-        &Unavailable::NotUsedYet {
-            device: String::from("NVIDIA Stand-in 1"),
-        },
+        Driver::Empty,
+        "",
+        &broken("its library lacks cuDriverGetVersion"),
     );
+    check(
+        Driver::Without("cuInit"),
+        "",
+        &broken("its library lacks cuInit"),
+    );
+    check(
+        Driver::Without("cuStreamBeginCapture_v2"),
+        "",
+        &broken("its library lacks cuStreamBeginCapture_v2"),
+    );
+    let said = reason(answer(Driver::NoLibrary, "", LIMIT));
+    assert!(said.starts_with("its library does not load"), "{said}");
+}
+
+#[test]
+fn cards_are_named_with_what_is_free() {
+    let card = |ordinal| CudaDevice {
+        ordinal,
+        name: String::from("GeForce RTX 4090"),
+        capability: (8, 9),
+        total_bytes: 24 << 30,
+        free_bytes: 200 << 20,
+        driver_version: 12_040,
+    };
+    let settings = "name=GeForce RTX 4090,capability=8.9,memory=24G,used=24376M";
+    check(Driver::Simulated, settings, &Ok(vec![card(0)]));
+    let two = format!("{settings},devices=2");
+    check(Driver::Simulated, &two, &Ok(vec![card(0), card(1)]));
 }
 
 #[test]
 fn a_driver_that_hangs_is_given_up() {
-    let started = Instant::now();
-    let found = answer(&["FIRST=sleep(60)"], Duration::from_secs(1));
-    if let Some(found) = found {
+    for settings in ["hang=any", "hang=cuInit"] {
+        let started = Instant::now();
+        let found = answer(Driver::Simulated, settings, Duration::from_secs(1));
         assert_eq!(found, broken("it did not answer within 1 seconds"));
-        assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "the child was not killed"
-        );
+        assert!(started.elapsed() < LIMIT, "the child was not killed");
     }
 }
 
 #[test]
 fn a_driver_that_crashes_takes_only_the_child_down() {
-    let found = answer(&["FIRST=abort()"], LIMIT);
-    if let Some(found) = found {
-        let Unavailable::DriverBroken { reason } = found else {
-            panic!("{found:?}")
-        };
-        assert!(
-            reason.starts_with("it crashed when it was asked"),
-            "{reason}"
-        );
+    for settings in ["crash=any", "crash=cuInit"] {
+        let said = reason(answer(Driver::Simulated, settings, LIMIT));
+        assert!(said.starts_with("it crashed when it was asked"), "{said}");
     }
-}
-
-#[test]
-fn a_library_that_is_no_library_is_a_broken_driver() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("libcuda.so.1"), "not a library").unwrap();
-    let found = probe(&command(dir.path()), LIMIT);
-    let Unavailable::DriverBroken { reason } = found else {
-        panic!("{found:?}")
-    };
-    assert!(reason.starts_with("its library does not load"), "{reason}");
 }
 
 #[test]
@@ -172,11 +144,9 @@ fn a_program_that_cannot_be_started_is_a_reason() {
         program: PathBuf::from("/nowhere/candor"),
         args: Vec::new(),
     };
-    let Unavailable::DriverBroken { reason } = probe(&command, LIMIT) else {
-        panic!()
-    };
+    let said = reason(find(&command, LIMIT));
     assert!(
-        reason.starts_with("the check of it could not be started"),
-        "{reason}"
+        said.starts_with("the check of it could not be started"),
+        "{said}"
     );
 }
