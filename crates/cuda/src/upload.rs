@@ -43,10 +43,16 @@ impl Weights {
     pub(crate) fn plan(model: &Model) -> Self {
         let (graph, index) = (&model.graph, model.file.index());
         let mut layout = Layout::default();
-        let all = graph.weights.iter().map(|weight| {
+        // Routers are multiplied in float32, since a small change may choose another expert.
+        let routers = graph.nodes.iter().filter_map(|node| match node.op {
+            Op::Experts { router, .. } => Some(router),
+            _ => None,
+        });
+        let routers: Vec<WeightId> = routers.collect();
+        let all = graph.weights.iter().enumerate().map(|(id, weight)| {
             let tensor = tensor_of(index, &weight.name);
             let mut place = |bytes| DevicePtr(layout.place(bytes + TAIL_BYTES) as u64);
-            if weight.kind == WeightKind::Vector {
+            if weight.kind == WeightKind::Vector || routers.contains(&WeightId(id)) {
                 let len = weight.dims.iter().product();
                 let ptr = place(len * 4);
                 return Weight::Vector(Vector { ptr, len });
