@@ -5,6 +5,7 @@
 //! What it refuses, and where it differs from a card, the README lists.
 //!
 //! Start reading at `driver/mod.rs` for the calls, and at the README for how tests load it.
+#![cfg(target_os = "linux")]
 
 pub mod control;
 mod driver;
