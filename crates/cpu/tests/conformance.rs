@@ -1,10 +1,9 @@
 //! The suite of every backend, for both paths and every set of instructions of this machine.
 
-use candor_backend::conformance::{Subject, TensorBytes};
+use candor_backend::conformance::{Size, Subject};
 use candor_backend::{Backend, KvType, Precision};
 use candor_cpu::{CpuBackend, CpuConfig, Isa};
-use candor_modelfile::ModelFile;
-use candor_testkit::gguf::{Gguf, Tensor, Value};
+use candor_testkit::model_of;
 
 fn backend(precision: Precision, isa: Option<Isa>) -> Box<dyn Backend> {
     // More threads than most test machines have cores, so that tiles change hands.
@@ -15,31 +14,14 @@ fn backend(precision: Precision, isa: Option<Isa>) -> Box<dyn Backend> {
     }))
 }
 
-/// The mapping outlives the file's name.
-fn file(tensors: &[TensorBytes]) -> ModelFile {
-    let tensor = |tensor: &TensorBytes| Tensor {
-        name: tensor.name.clone(),
-        dims: tensor.dims.iter().map(|dim| *dim as u64).collect(),
-        type_id: tensor.quant.id,
-        bytes: tensor.bytes.clone(),
-    };
-    let gguf = Gguf {
-        metadata: vec![("general.architecture".to_owned(), Value::from("llama"))],
-        tensors: tensors.iter().map(tensor).collect(),
-        ..Gguf::default()
-    };
-    let folder = tempfile::tempdir().expect("a folder for the file");
-    let path = folder.path().join("model.gguf");
-    std::fs::write(&path, gguf.encode().bytes).expect("the file is written");
-    ModelFile::open(&path).expect("the file is a model")
-}
-
 const fn subject(backend: fn() -> Box<dyn Backend>, precision: Precision, kv: KvType) -> Subject {
     Subject {
         backend,
-        file,
+        file: model_of,
         precision,
         kv,
+        few_rows: 0,
+        size: Size::Full,
     }
 }
 

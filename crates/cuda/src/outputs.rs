@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use candor_backend::{RowOutput, SessionError, Want};
 
-use crate::buffer::{DevicePtr, Layout};
+use crate::buffer::DevicePtr;
 use crate::device::{Device, Event, Fault, Pinned};
 use crate::forward::LOGITS_ROWS_MAX;
 use crate::launch::{Args, Grid, Kernel};

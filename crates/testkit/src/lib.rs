@@ -5,15 +5,17 @@
 //! they are spoiled in the wild, and [`apr`] writes them as APR files.
 //!
 //! This crate is for tests only: nothing that ships depends on it, and it does not
-//! use the model file reader, so that the two can disagree. Two parts stand behind features
+//! use the model file reader, so that the two can disagree. Some parts stand behind features
 //! of their names, so that the crates below can use the files without building more: the
-//! `scripted` backend, and `golden`, which puts the golden APR files together and holds them
+//! `scripted` backend, `conformance`, which opens the files of the backends' suite, and `golden`, which puts the golden APR files together and holds them
 //! against their hashes.
 //!
 //! Start with [`TinyModel`].
 #![forbid(unsafe_code)]
 
 pub mod apr;
+#[cfg(feature = "conformance")]
+mod conformance;
 pub mod damage;
 pub mod gguf;
 #[cfg(feature = "golden")]
@@ -27,6 +29,8 @@ pub mod scripted;
 pub mod unfit;
 mod vocabulary;
 
+#[cfg(feature = "conformance")]
+pub use conformance::model_of;
 pub use damage::Damage;
 pub use model::{CHAT_TEMPLATE, TinyModel};
 pub use random::Random;

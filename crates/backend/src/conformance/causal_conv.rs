@@ -38,7 +38,7 @@ fn check(subject: &Subject, channels: usize, taps: usize, n_rows: usize) {
     });
     graph.hparams.n_layers = 1;
     let bench = Bench::new(graph, |_| quant("F32"));
-    let seen = bench.outputs(subject, &tokens("conv", n_rows));
+    let seen = bench.outputs_in_parts(subject, &tokens("conv", n_rows));
     let rows: Vec<&[f32]> = seen["embed"].chunks_exact(channels).collect();
     let mut expected = Vec::new();
     for row in 0..n_rows {

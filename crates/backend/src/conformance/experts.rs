@@ -28,6 +28,7 @@ pub fn experts_match_the_reference(subject: &Subject) {
         let plain = Case {
             stored,
             n_experts,
+            inner: subject.size.pick(512, 256),
             routing,
             activation: Activation::Silu,
             biases: Biases::Without,
@@ -55,6 +56,21 @@ pub fn experts_match_the_reference(subject: &Subject) {
     }
 }
 
+/// One storage type.
+pub fn experts_of(subject: &Subject, stored: &str) {
+    let case = Case {
+        stored: quant(stored).name,
+        n_experts: 4,
+        inner: subject.size.pick(512, 256),
+        routing: OF_CHOSEN,
+        activation: Activation::Silu,
+        biases: Biases::Without,
+    };
+    for n_rows in [1, 3, 17] {
+        hold(subject, &bench(case), case, n_rows);
+    }
+}
+
 /// Of two equal shares the lower expert is chosen, whether all are equal or only some of them, and
 /// whatever the shares are counted of.
 pub fn ties_go_to_the_lower_expert(subject: &Subject) {
@@ -66,6 +82,7 @@ pub fn ties_go_to_the_lower_expert(subject: &Subject) {
         let case = Case {
             stored: "Q8_0",
             n_experts: 6,
+            inner: 256,
             routing: Routing {
                 shares,
                 ..OF_CHOSEN
@@ -98,6 +115,7 @@ enum Biases {
 struct Case {
     stored: &'static str,
     n_experts: usize,
+    inner: usize,
     routing: Routing,
     activation: Activation,
     biases: Biases,
@@ -105,27 +123,27 @@ struct Case {
 
 const WIDTH: usize = 256;
 
-const INNER: usize = 512;
-
 fn bench(case: Case) -> Bench {
-    let n_experts = case.n_experts;
+    let Case {
+        n_experts, inner, ..
+    } = case;
     let graph = around(WIDTH, |builder, embed| {
         let op = Op::Experts {
             router: builder.matrix("router.weight", n_experts, WIDTH),
-            gate: builder.expert_matrices("gate.weight", n_experts, INNER, WIDTH),
-            up: builder.expert_matrices("up.weight", n_experts, INNER, WIDTH),
-            down: builder.expert_matrices("down.weight", n_experts, WIDTH, INNER),
+            gate: builder.expert_matrices("gate.weight", n_experts, inner, WIDTH),
+            up: builder.expert_matrices("up.weight", n_experts, inner, WIDTH),
+            down: builder.expert_matrices("down.weight", n_experts, WIDTH, inner),
             biases: match case.biases {
                 Biases::Without => None,
                 Biases::Everywhere => Some(ExpertBiases {
                     router: builder.vector("router.bias", n_experts),
-                    gate: builder.table("gate.bias", &[n_experts, INNER]),
-                    up: builder.table("up.bias", &[n_experts, INNER]),
+                    gate: builder.table("gate.bias", &[n_experts, inner]),
+                    up: builder.table("up.bias", &[n_experts, inner]),
                     down: builder.table("down.bias", &[n_experts, WIDTH]),
                 }),
             },
             routing: case.routing,
-            inner: INNER,
+            inner,
             activation: case.activation,
         };
         builder.node(Node {
@@ -163,8 +181,8 @@ fn hold(subject: &Subject, bench: &Bench, case: Case, n_rows: usize) {
         let logits = product(bench, "router", (0, case.n_experts), &row);
         let mut sum = vec![0.0; WIDTH];
         for (expert, share) in reference::shares(&logits, case.routing) {
-            let gate = product(bench, "gate", (expert, INNER), &row);
-            let up = product(bench, "up", (expert, INNER), &row);
+            let gate = product(bench, "gate", (expert, case.inner), &row);
+            let up = product(bench, "up", (expert, case.inner), &row);
             let inner = reference::all_gated(case.activation, &gate, &up);
             let given = product(bench, "down", (expert, WIDTH), &inner);
             for (sum, given) in sum.iter_mut().zip(given) {

@@ -16,13 +16,22 @@ const TOLERANCE: Tolerance = Tolerance {
 pub fn logits_match_the_reference(subject: &Subject) {
     for softcap in [None, Some(1.5)] {
         for stored in ["F32", "Q8_0"] {
-            check(subject, softcap, stored);
+            for n_rows in [40, 2] {
+                check(subject, softcap, (stored, 96), n_rows);
+            }
         }
     }
 }
 
-fn check(subject: &Subject, softcap: Option<f32>, stored: &str) {
-    let width = 96;
+/// One storage type.
+pub fn logits_of(subject: &Subject, stored: &str) {
+    let width = quant(stored).block_elems.max(32);
+    for n_rows in [3, 11] {
+        check(subject, None, (stored, width), n_rows);
+    }
+}
+
+fn check(subject: &Subject, softcap: Option<f32>, (stored, width): (&str, usize), n_rows: usize) {
     let mut graph = around(width, |_, embed| embed);
     if let Some(Node {
         op: Op::Logits { softcap: cap, .. },
@@ -37,7 +46,7 @@ fn check(subject: &Subject, softcap: Option<f32>, stored: &str) {
     });
     let values = |name| bench.named(name).expect("the graph has it");
     let (table, output) = (values("token_embd.weight"), values("output.weight"));
-    let tokens = tokens("logits", 40);
+    let tokens = tokens("logits", n_rows);
     let mut session = open(subject, &*bench.load(subject), 1, 64);
     let mut batch = Batch::of_slot(SLOT, &tokens, Want::Logits);
     batch

@@ -43,6 +43,37 @@ pub struct Subject {
     pub precision: Precision,
     /// How they keep keys and values.
     pub kv: KvType,
+    /// Rows up to which a forward has an arithmetic of its own, that of a reply being written; 0
+    /// where every forward computes alike.
+    pub few_rows: usize,
+    /// How much is computed.
+    pub size: Size,
+}
+
+/// How large models and prompts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Every shape.
+    Full,
+    /// Fewer and smaller ones, for a device that is simulated instruction by instruction.
+    Simulated,
+}
+
+impl Size {
+    /// What is computed at this size.
+    fn pick<T>(self, full: T, simulated: T) -> T {
+        match self {
+            Self::Full => full,
+            Self::Simulated => simulated,
+        }
+    }
+}
+
+impl Subject {
+    /// Whether two forwards of these rows compute alike.
+    fn alike(&self, rows: usize, others: usize) -> bool {
+        (rows <= self.few_rows) == (others <= self.few_rows)
+    }
 }
 
 /// How far a result may be from the reference, as a share of the reference's length
@@ -55,6 +86,9 @@ pub struct Tolerance {
     pub fast: f64,
 }
 
+/// Products of matrices and activations that are both rounded to float16 lose some 5e-4 of a value.
+const HALVES: f64 = 2e-3;
+
 impl Tolerance {
     fn of(self, precision: Precision) -> f64 {
         match precision {
@@ -62,6 +96,22 @@ impl Tolerance {
             Precision::Fast => self.fast,
         }
     }
+
+    /// Of the product of a matrix with so many rows.
+    fn of_product(self, subject: &Subject, rows: usize) -> Self {
+        match subject.few_rows > 0 && rows > subject.few_rows {
+            true => Self {
+                fast: self.fast.max(HALVES),
+                ..self
+            },
+            false => self,
+        }
+    }
+}
+
+/// Storage types that there are.
+pub fn types() -> usize {
+    candor_quant::TYPES.len()
 }
 
 /// Makes the tests of the suite for one [`Subject`], in a module of the given name.
@@ -103,6 +153,46 @@ macro_rules! conformance {
             );
         }
     };
+    // What reads matrices, once more for each storage type.
+    ($module:ident by type: $subject:expr) => {
+        mod $module {
+            use super::*;
+
+            $crate::conformance!(@types $subject;
+                f32: "F32", f16: "F16", bf16: "BF16",
+                q4_0: "Q4_0", q4_1: "Q4_1", q5_0: "Q5_0", q5_1: "Q5_1", q8_0: "Q8_0",
+                q2_k: "Q2_K", q3_k: "Q3_K", q4_k: "Q4_K", q5_k: "Q5_K", q6_k: "Q6_K",
+                iq1_s: "IQ1_S", iq1_m: "IQ1_M",
+                iq2_xxs: "IQ2_XXS", iq2_xs: "IQ2_XS", iq2_s: "IQ2_S",
+                iq3_xxs: "IQ3_XXS", iq3_s: "IQ3_S", iq4_nl: "IQ4_NL", iq4_xs: "IQ4_XS",
+                tq1_0: "TQ1_0", tq2_0: "TQ2_0", mxfp4: "MXFP4", nvfp4: "NVFP4",
+            );
+
+            #[test]
+            fn every_type_has_its_tests() {
+                assert_eq!(TYPES.len(), $crate::conformance::types());
+            }
+        }
+    };
+    (@types $subject:expr; $($module:ident: $name:literal,)*) => {
+        const TYPES: &[&str] = &[$($name),*];
+        $(
+            mod $module {
+                use super::*;
+
+                $crate::conformance!(@of_type $subject, $name;
+                    embed: embed_of, linear: linear_of, logits: logits_of,
+                    gated_ffn: gated_ffn_of, experts: experts_of,
+                );
+            }
+        )*
+    };
+    (@of_type $subject:expr, $name:literal; $($file:ident: $case:ident,)*) => { $(
+        #[test]
+        fn $file() {
+            $crate::conformance::$file::$case(&$subject, $name);
+        }
+    )* };
     (@cases $subject:expr; $($file:ident: $case:ident,)*) => { $(
         #[test]
         fn $case() {

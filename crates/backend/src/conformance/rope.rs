@@ -105,7 +105,7 @@ fn check(
         })
     });
     let bench = Bench::new(graph, |_| quant("F32"));
-    let seen = bench.outputs(subject, &tokens("rope", 300));
+    let seen = bench.outputs(subject, &tokens("rope", subject.size.pick(300, 40)));
     let ones = vec![1.0; n_rot / 2];
     let id = match scaling {
         RopeScaling::LongRope {

@@ -13,8 +13,10 @@ use crate::{
     Session, SessionError, SlotId, Step, Want,
 };
 
-/// Over the border of a page of 256, and over the 512 rows of the largest chunk below.
-pub(super) const PROMPT: usize = 530;
+/// Over the border of a page of 256, and at full size over the 512 rows of the largest chunk below.
+pub(super) fn prompt_len(subject: &Subject) -> usize {
+    subject.size.pick(530, 270)
+}
 
 /// Enough context for the prompt and what follows.
 pub(super) const CTX_LEN: usize = 600;
@@ -94,32 +96,67 @@ pub(super) fn logits_of(session: &mut dyn Session, slot: SlotId, tokens: &[u32])
     )
 }
 
-/// Decode and prefill give the same bits, wherever a chunk ends.
+/// Decode and prefill give the same bits, wherever a chunk ends; where their arithmetic differs,
+/// each by itself.
 pub fn chunks_of_any_size_give_the_same_bits(subject: &Subject) {
-    for bench in models() {
+    let benches = subject
+        .size
+        .pick(models as fn() -> Vec<Bench>, models_by_state)();
+    for bench in benches {
         let loaded = bench.load(subject);
-        let prompt = tokens("chunks", PROMPT);
-        let mut session = open(subject, &*loaded, 1, CTX_LEN);
-        let whole = logits_of(&mut *session, SLOT, &prompt);
-        for size in [1, 7, 16, 512] {
-            session.reset(SLOT).expect("the slot is there");
-            for (i, chunk) in prompt.chunks(size).enumerate() {
-                let found = logits_of(&mut *session, SLOT, chunk);
-                assert!(
-                    found == whole[i * size..][..chunk.len()],
-                    "{}: chunk {i} of {size}",
-                    bench.graph.architecture
-                );
-            }
+        if subject.few_rows == 0 {
+            let prompt = tokens("chunks", prompt_len(subject));
+            check_chunks(subject, &bench, &*loaded, &prompt, &[530, 1, 7, 16, 512]);
+            continue;
         }
+        let few = subject.few_rows;
+        // No rest of the long one is of few rows.
+        let long = tokens("chunks", prompt_len(subject));
+        check_chunks(subject, &bench, &*loaded, &long, &[long.len(), 16, 29]);
+        let short = tokens("few", 3 * few + 3);
+        check_chunks(subject, &bench, &*loaded, &short, &[few, 1, few - 1]);
+    }
+}
+
+/// Chunks of the first size give what those of the others give.
+fn check_chunks(
+    subject: &Subject,
+    bench: &Bench,
+    loaded: &dyn Loaded,
+    prompt: &[u32],
+    sizes: &[usize],
+) {
+    let mut session = open(subject, loaded, 1, CTX_LEN);
+    let mut of_size = |size: usize| -> Vec<RowOutput> {
+        session.reset(SLOT).expect("the slot is there");
+        let chunks = prompt.chunks(size);
+        let all = chunks.flat_map(|chunk| {
+            assert!(subject.alike(chunk.len(), sizes[0]), "sizes that compare");
+            logits_of(&mut *session, SLOT, chunk)
+        });
+        all.collect()
+    };
+    let expected = of_size(sizes[0]);
+    for size in &sizes[1..] {
+        let found = of_size(*size);
+        let first = found.iter().zip(&expected).position(|(f, e)| f != e);
+        assert_eq!(
+            first, None,
+            "{}: chunks of {size}",
+            bench.graph.architecture
+        );
     }
 }
 
 /// Rows of several slots in one forward give what each slot gives alone.
 pub fn slots_do_not_touch_each_other(subject: &Subject) {
-    for bench in models() {
+    let benches = subject
+        .size
+        .pick(models as fn() -> Vec<Bench>, models_by_state)();
+    let of_b = subject.size.pick(300, 50);
+    for bench in benches {
         let loaded = bench.load(subject);
-        let (a, b) = (tokens("slot a", 37), tokens("slot b", 300));
+        let (a, b) = (tokens("slot a", 37), tokens("slot b", of_b));
         let mut alone = open(subject, &*loaded, 1, CTX_LEN);
         let of_a = logits_of(&mut *alone, SLOT, &a);
         alone.reset(SLOT).expect("the slot is there");
@@ -187,7 +224,8 @@ fn begun(subject: &Subject, loaded: &dyn Loaded, before: [&[u32]; 2]) -> Box<dyn
 fn check_cancelled(subject: &Subject, bench: &Bench) {
     let loaded = bench.load(subject);
     let before: [&[u32]; 2] = [&tokens("before", 40), &tokens("beside", 7)];
-    let batch = by_turns(&tokens("cancelled", 400), &tokens("as well", 150));
+    let (of_one, of_other) = subject.size.pick((400, 150), (40, 15));
+    let batch = by_turns(&tokens("cancelled", of_one), &tokens("as well", of_other));
     let mut fresh = begun(subject, &*loaded, before);
     let expected = run(&mut *fresh, &batch);
 
@@ -204,12 +242,13 @@ fn check_cancelled(subject: &Subject, bench: &Bench) {
     assert_eq!(outcome, Outcome::Cancelled);
     assert!(rows.outputs.is_empty(), "a cancelled forward gives nothing");
 
-    for delay_us in [0, 50, 200, 1_000, 5_000, 20_000] {
+    let delays_us = [0, 50, 200, 1_000, 5_000, 20_000];
+    for delay_us in &delays_us[subject.size.pick(0, 3)..] {
         let cancel = CancelToken::new();
         let outcome = std::thread::scope(|scope| {
             let flag = cancel.clone();
             scope.spawn(move || {
-                std::thread::sleep(std::time::Duration::from_micros(delay_us));
+                std::thread::sleep(std::time::Duration::from_micros(*delay_us));
                 flag.cancel();
             });
             let ticket = session
@@ -223,7 +262,7 @@ fn check_cancelled(subject: &Subject, bench: &Bench) {
         match outcome {
             Outcome::Cancelled => assert_eq!(moved, [40, 7]),
             Outcome::Done => {
-                assert_eq!(moved, [440, 157]);
+                assert_eq!(moved, [40 + of_one, 7 + of_other]);
                 assert!(rows.outputs == expected, "the flag came too late to matter");
                 for (slot, before) in [SLOT, OTHER].into_iter().zip(before) {
                     let reached = session.seek(slot, before.len());
@@ -275,28 +314,33 @@ fn check_top(k: usize, top: &RowOutput, logits: &RowOutput) {
 pub fn a_tap_sees_every_node_and_changes_nothing(subject: &Subject) {
     for bench in models() {
         let loaded = bench.load(subject);
-        let prompt = tokens("tap", 20);
-        let batch = Batch {
-            rows: all_logits(SLOT, &prompt),
-        };
-        let mut session = open(subject, &*loaded, 1, CTX_LEN);
-        let expected = run(&mut *session, &batch);
-        session.reset(SLOT).expect("the slot is there");
-        let (mut seen, mut rows) = (Seen::default(), Rows::default());
-        let outcome = session.tapped(&batch, &mut seen, &mut rows);
-        assert_eq!(outcome.expect("the forward succeeds"), Outcome::Done);
-        assert!(rows.outputs == expected, "{}", bench.graph.architecture);
-        assert_eq!(session.position(SLOT), prompt.len());
-        for node in bench
-            .graph
-            .nodes
-            .iter()
-            .filter(|node| node.name != "logits")
-        {
-            let values = seen.0.get(&node.name);
-            let values = values.unwrap_or_else(|| panic!("{} was not shown", node.name));
-            assert_eq!(values.len(), prompt.len() * node.width, "{}", node.name);
+        for prompt in [tokens("tap", 20), tokens("few", 3)] {
+            check_tap(subject, &bench, &*loaded, &prompt);
         }
+    }
+}
+
+fn check_tap(subject: &Subject, bench: &Bench, loaded: &dyn Loaded, prompt: &[u32]) {
+    let batch = Batch {
+        rows: all_logits(SLOT, prompt),
+    };
+    let mut session = open(subject, loaded, 1, CTX_LEN);
+    let expected = run(&mut *session, &batch);
+    session.reset(SLOT).expect("the slot is there");
+    let (mut seen, mut rows) = (Seen::default(), Rows::default());
+    let outcome = session.tapped(&batch, &mut seen, &mut rows);
+    assert_eq!(outcome.expect("the forward succeeds"), Outcome::Done);
+    assert!(rows.outputs == expected, "{}", bench.graph.architecture);
+    assert_eq!(session.position(SLOT), prompt.len());
+    for node in bench
+        .graph
+        .nodes
+        .iter()
+        .filter(|node| node.name != "logits")
+    {
+        let values = seen.0.get(&node.name);
+        let values = values.unwrap_or_else(|| panic!("{} was not shown", node.name));
+        assert_eq!(values.len(), prompt.len() * node.width, "{}", node.name);
     }
 }
 

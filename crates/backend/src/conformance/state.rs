@@ -2,7 +2,9 @@
 
 use super::Subject;
 use super::bench::{Bench, SLOT, VOCABULARY, open, tokens};
-use super::sessions::{CTX_LEN, OTHER, PROMPT, all_logits, logits_of, models_by_state, one_model};
+use super::sessions::{
+    CTX_LEN, OTHER, all_logits, logits_of, models_by_state, one_model, prompt_len,
+};
 use crate::{Batch, CancelToken, Loaded, OpenError, OpenOptions, Session, SessionError, SlotId};
 
 /// After a seek, a session goes on as one that never was longer.
@@ -14,15 +16,20 @@ pub fn a_cut_state_is_as_one_that_never_was_longer(subject: &Subject) {
 
 fn check_cuts(subject: &Subject, bench: &Bench) {
     let loaded = bench.load(subject);
-    let (prompt, other) = (tokens("cut", PROMPT), tokens("after the cut", 20));
-    for cut in [0, 1, 255, 256, 257, 529, 530] {
+    let prompt = tokens("cut", prompt_len(subject));
+    let other = tokens("after the cut", 20);
+    let mark = subject.size.pick(300, 20);
+    // Nothing is replayed in forwards of few rows, which might compute in another way.
+    let cuts = [0, 1, 255, 256, 257, 529, 530];
+    for cut in subject.size.pick(&cuts[..], &[0, 20, 257]) {
+        let cut = *cut;
         let mut session = open(subject, &*loaded, 1, CTX_LEN);
-        logits_of(&mut *session, SLOT, &prompt[..300]);
+        logits_of(&mut *session, SLOT, &prompt[..mark]);
         session.checkpoint(SLOT).expect("the slot is there");
-        logits_of(&mut *session, SLOT, &prompt[300..]);
+        logits_of(&mut *session, SLOT, &prompt[mark..]);
         let reached = session.seek(SLOT, cut).expect("the slot is there");
         assert!(reached <= cut, "never past what was asked for");
-        assert!(cut < 300 || reached >= 300, "a checkpoint is reached");
+        assert!(cut < mark || reached >= mark, "a checkpoint is reached");
         assert_eq!(session.position(SLOT), reached);
         logits_of_if_any(&mut *session, &prompt[reached..cut]);
         let found = logits_of(&mut *session, SLOT, &other);
@@ -56,12 +63,14 @@ fn logits_of_if_any(session: &mut dyn Session, tokens: &[u32]) {
 pub fn a_mark_is_reached_again_and_again(subject: &Subject) {
     for bench in models_by_state() {
         let loaded = bench.load(subject);
-        let (prompt, answer) = (tokens("marked", 290), tokens("answer", 40));
+        let marked = subject.size.pick(290, 40);
+        let (prompt, answer) = (tokens("marked", marked), tokens("answer", 40));
         let mut session = open(subject, &*loaded, 1, CTX_LEN);
         logits_of(&mut *session, SLOT, &prompt);
         session.checkpoint(SLOT).expect("the slot is there");
         let expected = logits_of(&mut *session, SLOT, &answer);
-        for other in ["one", "another", "a third", "a fourth", "a fifth"] {
+        let others = ["one", "another", "a third", "a fourth", "a fifth"];
+        for other in &others[..subject.size.pick(5, 2)] {
             // A mark of its own, as the end of every answer has one.
             session.checkpoint(SLOT).expect("the slot is there");
             assert_eq!(session.seek(SLOT, prompt.len()), Ok(prompt.len()));
@@ -79,7 +88,7 @@ pub fn a_mark_is_reached_again_and_again(subject: &Subject) {
 /// A copy goes on as its source would, and neither changes the other.
 pub fn a_fork_goes_its_own_way(subject: &Subject) {
     for bench in models_by_state() {
-        for len in [270, 300] {
+        for len in subject.size.pick([270, 300], [20, 262]) {
             check_fork(subject, &bench, len);
         }
     }
@@ -87,7 +96,8 @@ pub fn a_fork_goes_its_own_way(subject: &Subject) {
 
 fn check_fork(subject: &Subject, bench: &Bench, len: usize) {
     let loaded = bench.load(subject);
-    let (prompt, one, two) = (tokens("fork", 300), tokens("one", 9), tokens("two", 9));
+    let whole = subject.size.pick(300, 262);
+    let (prompt, one, two) = (tokens("fork", whole), tokens("one", 9), tokens("two", 9));
     let mut session = open(subject, &*loaded, 2, CTX_LEN);
     logits_of(&mut *session, OTHER, &two);
     logits_of(&mut *session, SLOT, &prompt);
@@ -95,10 +105,10 @@ fn check_fork(subject: &Subject, bench: &Bench, len: usize) {
         .fork(SLOT, OTHER, len)
         .expect("both slots are there");
     assert!(reached <= len);
-    assert!(len < 300 || reached == len, "all of it can be copied");
+    assert!(len < whole || reached == len, "all of it can be copied");
     assert_eq!(
         (session.position(SLOT), session.position(OTHER)),
-        (300, reached)
+        (whole, reached)
     );
     let mut found_one = Vec::new();
     if reached < len {
@@ -229,7 +239,7 @@ pub fn the_pool_is_shared_and_given_back(subject: &Subject) {
         precision: subject.precision,
     };
     let mut session = loaded.open(options).expect("the session opens");
-    let prompt = tokens("pool", 400);
+    let prompt = tokens("pool", subject.size.pick(400, 260));
     let expected = logits_of(&mut *session, SLOT, &prompt);
     let batch = Batch {
         rows: all_logits(OTHER, &prompt[..1]),
@@ -241,7 +251,10 @@ pub fn the_pool_is_shared_and_given_back(subject: &Subject) {
         matches!(found, Err(SessionError::StateFull { .. })),
         "{found:?}"
     );
-    assert_eq!((session.position(SLOT), session.position(OTHER)), (400, 0));
+    assert_eq!(
+        (session.position(SLOT), session.position(OTHER)),
+        (prompt.len(), 0)
+    );
     session.reset(SLOT).expect("the slot is there");
     assert!(
         logits_of(&mut *session, OTHER, &prompt) == expected,

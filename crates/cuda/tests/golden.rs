@@ -1,0 +1,138 @@
+//! Logits against an independent program's, on the tiny golden models.
+//!
+//! `tests/golden/README.md` says where the numbers come from.
+#![expect(clippy::print_stderr, reason = "a test says what it measured")]
+
+mod common;
+#[allow(dead_code, reason = "the data of the processor's tests, not all of it")]
+#[path = "../../cpu/tests/golden/data.rs"]
+mod data;
+
+use candor_backend::{Batch, Feed, Row, RowOutput, Session, Want};
+
+use common::{SLOT, forward, load, options};
+
+/// Tokens of the prompt that are computed as a reply is: one after the other.
+const DECODED: usize = 4;
+
+/// Positions of a golden case that are computed: a simulated card takes long for more.
+const POSITIONS_MAX: usize = 40;
+
+/// How the distance is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// Root mean square over all positions, within 1.5 of the other program's.
+    All,
+    /// The median over the positions of their root mean squares, within 3: where two experts are
+    /// close, rounding chooses the other one, and one position's logits jump.
+    Median,
+}
+
+fn logits(session: &mut dyn Session, tokens: &[u32]) -> Vec<Vec<f32>> {
+    let rows = tokens.iter().map(|token| Row {
+        slot: SLOT,
+        feed: Feed::Token(*token),
+        want: Want::Logits,
+    });
+    let rows = rows.collect();
+    let outputs = forward(session, &Batch { rows }).outputs;
+    let logits = outputs.into_iter().map(|output| match output {
+        RowOutput::Logits(logits) => logits,
+        RowOutput::Top { .. } => panic!("logits were asked for"),
+    });
+    logits.collect()
+}
+
+fn rms(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let off = |(f, e): (&f32, &f32)| f64::from(f - e).powi(2);
+    let squares: f64 = found.iter().zip(expected).map(off).sum();
+    (squares / found.len() as f64).sqrt() as f32
+}
+
+/// A prompt in one piece, then token by token.
+fn check(name: &str, by: By) {
+    let (golden, numbers) = data::read("logits", name);
+    let mut backend = common::backend();
+    let model = common::model(&data::model(&golden));
+    let loaded = load(&mut *backend, &model).expect("the model loads");
+    let case = &golden.cases[0];
+    let n = case.tokens.len().min(POSITIONS_MAX);
+    let tokens = &case.tokens[..n];
+    let mut session = loaded.open(options(n)).expect("the session opens");
+    let mut found = logits(&mut *session, &tokens[..n - DECODED]);
+    for token in &tokens[n - DECODED..] {
+        found.extend(logits(&mut *session, &[*token]));
+    }
+    let place = case.logits_f32.as_ref().expect("there are all logits");
+    let expected = &numbers[place.offset..][..case.n_pos * golden.n_vocab];
+    let expected: Vec<&[f32]> = expected.chunks_exact(golden.n_vocab).collect();
+    let mut each: Vec<f32> = found
+        .iter()
+        .skip(case.first_pos)
+        .zip(&expected)
+        .map(|(found, expected)| rms(found, expected))
+        .collect();
+    let own = case.diff.as_ref().expect("both runs were made").rms;
+    let (distance, limit) = match by {
+        By::All => {
+            let squares: f32 = each.iter().map(|rms| rms * rms).sum();
+            ((squares / each.len() as f32).sqrt(), (1.5 * own).max(0.01))
+        }
+        By::Median => {
+            each.sort_by(f32::total_cmp);
+            (each[each.len() / 2], (3.0 * own).max(0.01))
+        }
+    };
+    eprintln!(
+        "{name} {}: rms {distance:.2e}, {limit:.2e} is allowed",
+        case.name
+    );
+    assert!(distance <= limit, "{name}: {distance} {limit}");
+}
+
+macro_rules! models {
+    ($($name:ident: $file:literal $by:ident,)*) => { $(
+        #[test]
+        fn $name() {
+            check($file, By::$by);
+        }
+    )* };
+}
+
+models! {
+    llama_f32: "s01-llama-f32" All,
+    llama_f16_tied: "s02-llama-f16-spm" All,
+    llama_bf16_with_rope_factors: "s03-llama-bf16-ropefreqs" All,
+    llama_q8_0: "s04-llama-q8_0" All,
+    llama_q4_0: "s05-llama-q4_0" All,
+    llama_q4_1_tied: "s06-llama-q4_1" All,
+    llama_f16_yarn: "s07-llama-f16-yarn" All,
+    llama_f16_linear: "s08-llama-f16-linear" All,
+    qwen2_q5: "s09-qwen2-q5_0-q5_1" All,
+    qwen2_q4_k: "s10-qwen2-q4_k_m" All,
+    qwen3_q5_k_wide_heads_tied: "s11-qwen3-q5_k_m" All,
+    qwen3_q2_k_q3_k: "s12-qwen3-q2_k-q3_k" All,
+    qwen3_iq4: "s13-qwen3-iq4" All,
+    qwen3moe_q4_k: "s14-qwen3moe-q4_k_m" Median,
+    qwen3moe_mxfp4: "s15-qwen3moe-mxfp4" Median,
+    gemma3_q4_0: "s16-gemma3-q4_0" All,
+    gemma3_q4_k_with_a_period_of_3: "s17-gemma3-q4_k_m" All,
+    qwen35_f16: "s18-qwen35-f16" All,
+    qwen35_q4_k: "s19-qwen35-q4_k_m" Median,
+    qwen35moe_q8_0: "s20-qwen35moe-q8_0" Median,
+    qwen3next_q8_0: "s21-qwen3next-q8_0" Median,
+    llama_iq: "s22-llama-iq2-iq3" All,
+    phi3_q4_0: "s23-phi3-q4_0" All,
+    phi3_q8_0_of_two_lengths: "s24-phi3-longrope-q8_0" All,
+    gemma2_q4_0: "s25-gemma2-q4_0" All,
+    granite_q5_1_tied: "s26-granite-q5_1" All,
+    gpt_oss_mxfp4: "s27-gpt-oss-mxfp4" Median,
+    olmo2_f16: "s28-olmo2-f16" All,
+    smollm3_q5_0_tied: "s29-smollm3-q5_0" All,
+    deepseek_q4_1: "s30-deepseek-q4_1" Median,
+    gemma3_q8_0_stretched: "s31-gemma3-stretched-q8_0" All,
+    olmo2_q8_0_with_windows_and_yarn: "s32-olmo2-window-q8_0" All,
+    granitemoe_q8_0_tied: "s33-granitemoe-q8_0" Median,
+    mixtral_q5_0_tied: "s34-mixtral-q5_0" Median,
+}
