@@ -136,7 +136,11 @@ impl Gathered {
                 done: count(done),
                 total: count(total),
             }),
-            Event::State(TurnState::Decode)
+            Event::State(
+                TurnState::Decode | TurnState::Proving { .. } | TurnState::Served(_),
+            )
+            | Event::Proven(_)
+            | Event::Moved { .. }
             | Event::Repeats(_)
             | Event::Finished { .. }
             | Event::Failed { .. } => None,

@@ -11,7 +11,7 @@ use candor_engine::{
     CONTEXT_TOKENS_DEFAULT, EngineHandle, EngineState, LoadFailure, LoadOptions, LoadSpec,
     LoadedModel, TextSide, WhyNoModel, schedule::CHUNK_TOKENS,
 };
-use candor_modelfile::{Assumed, ModelFile};
+use candor_modelfile::ModelFile;
 use candor_text::ChatFormat;
 
 use crate::banner::{ContextLimit, ModelFacts};
@@ -400,12 +400,12 @@ fn attempt(
         precision: Precision::Fast,
         kv: Some(kv),
         text: TextSide::Needed,
+        ..LoadOptions::default()
     };
     let spec = LoadSpec {
-        path: load.path.clone(),
-        assumed: Assumed::default(),
         options,
         cancel: load.cancel.clone(),
+        ..LoadSpec::new(load.path.clone())
     };
     let answer = match to.others.clone() {
         Some((backends, choice)) => to.engine.load_on(spec, Box::new(move || backends(choice))),

@@ -186,7 +186,10 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
             place = entry.seq + 1;
             match entry.event {
                 Event::Token { text, .. } | Event::Tail { text } => keeper.take(&text),
-                Event::State(_) | Event::Repeats(_) => {}
+                Event::State(_)
+                | Event::Proven(_)
+                | Event::Moved { .. }
+                | Event::Repeats(_) => {}
                 Event::Finished { reason, stats } => {
                     record::measured(record, &stats);
                     return Ended::Well(record::state_of(reason));

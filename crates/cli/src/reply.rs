@@ -78,7 +78,7 @@ impl Shown<'_> {
         let written = match event {
             Event::Token { id, text } => self.token(id, text),
             Event::Tail { text } => self.tail(text),
-            Event::State(_) => Ok(()),
+            Event::State(_) | Event::Proven(_) | Event::Moved { .. } => Ok(()),
             Event::Repeats(Repeated {
                 block_tokens,
                 copies,

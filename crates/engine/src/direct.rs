@@ -12,14 +12,16 @@ use candor_backend::{
 };
 
 use crate::config::{Clock, EngineConfig};
+use crate::guard::{Mode, Servable, Unproven, VerdictId};
 use crate::load::{
-    self, Live, LoadFailure, LoadOptions, LoadSpec, LoadedModel, ModelId, TextSide, Watch,
+    self, At, Host, License, Live, LoadFailure, LoadOptions, LoadSpec, LoadedModel, ModelId,
+    TextSide, Watch,
 };
 use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority, RequestError};
 use crate::sampler::Sampling;
-use crate::schedule::{self, CHUNK_TOKENS};
+use crate::schedule::{self, CHUNK_TOKENS, Lost};
 use crate::sequence::{End, Sequence};
-use crate::{FinishReason, LoadStage};
+use crate::FinishReason;
 
 /// Rows of one forward that give logits: 32 rows of the largest vocabularies take some 20 MB.
 const LOGIT_ROWS_MAX: usize = 32;
@@ -62,7 +64,7 @@ pub struct DecodeRun {
 }
 
 impl Direct {
-    /// Loads a model and opens a session here.
+    /// Loads a model and opens a session here. A device serves if the guard accepts it.
     ///
     /// # Errors
     /// [`LoadFailure`].
@@ -72,25 +74,64 @@ impl Direct {
         config: &EngineConfig,
         watch: &mut Watch<'_>,
     ) -> Result<Self, LoadFailure> {
+        Self::load_by(License::Guarded, backends, spec, config, watch)
+    }
+
+    /// As [`Direct::load`], but a device is measured without being judged, and everything that is
+    /// reported of it has to show that: [`LoadedModel::proof`] says why.
+    ///
+    /// # Errors
+    /// [`LoadFailure`].
+    pub fn load_unproven(
+        backends: &mut [Box<dyn Backend>],
+        spec: &LoadSpec,
+        config: &EngineConfig,
+        why: Unproven,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, LoadFailure> {
+        Self::load_by(License::Unproven(why), backends, spec, config, watch)
+    }
+
+    fn load_by(
+        license: License,
+        backends: &mut [Box<dyn Backend>],
+        spec: &LoadSpec,
+        config: &EngineConfig,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, LoadFailure> {
         let clock = Arc::clone(&config.clock);
         let started = clock();
-        let elapsed = || clock().saturating_duration_since(started);
-        let mut watch = |stage: LoadStage, done: u64, total: u64| match spec.cancel.is_cancelled() {
-            true => Step::Stop,
-            false => watch(stage, done, total),
-        };
-        // Nothing here reads or writes text.
         let spec = LoadSpec {
             options: LoadOptions {
+                // Nothing here reads or writes text, and there is no prompt to prove anything on.
                 text: TextSide::IdsOnly,
+                f2: Mode::Probe,
                 ..spec.options
             },
             ..spec.clone()
         };
-        let prepared = load::prepare(&spec, &mut watch)?;
-        prepared.refuse_too_large(backends, (config.available_memory)())?;
-        let live = load::place(prepared, ModelId(0), backends, &mut watch, &elapsed)?;
+        let mut host = DirectHost {
+            spec: &spec,
+            config,
+            watch,
+            verdicts: 0,
+        };
+        let prepared = load::prepare(&spec, &mut |stage, done, total| {
+            host.watch(At {
+                stage,
+                device: None,
+                done,
+                total,
+            })
+        })?;
+        let how = (ModelId(0), started);
+        let live = load::place(&prepared, how, backends, license, &mut host)?;
         Ok(Self { live, clock })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_live(self) -> Live {
+        self.live
     }
 
     /// What was loaded.
@@ -111,7 +152,7 @@ impl Direct {
     ) -> Result<(), DirectError> {
         self.request(ids.to_vec(), 1)?;
         let slot = SlotId(0);
-        self.live.servable.empty_slot(slot)?;
+        self.servable()?.empty_slot(slot)?;
         let mut start = 0;
         while start < ids.len() {
             let most = if start < first {
@@ -133,7 +174,7 @@ impl Direct {
             let batch = Batch {
                 rows: ids[start..end].iter().map(row).collect(),
             };
-            let servable = &mut self.live.servable;
+            let servable = self.servable()?;
             if servable.forward(&batch, cancel)? == Outcome::Cancelled {
                 return Err(DirectError::Stopped);
             }
@@ -159,7 +200,7 @@ impl Direct {
         cancel: &CancelToken,
     ) -> Result<Duration, DirectError> {
         for slot in 0..self.live.info.slots {
-            self.live.servable.empty_slot(SlotId(slot))?;
+            self.servable()?.empty_slot(SlotId(slot))?;
         }
         self.time(
             vec![(ids.to_vec(), vec![ids.first().copied().unwrap_or(0)])],
@@ -214,7 +255,11 @@ impl Direct {
         let started = (self.clock)();
         let mut ended: Vec<Sequence> = Vec::with_capacity(sequences.len());
         while !sequences.is_empty() {
-            ended.extend(schedule::step(&mut self.live.servable, &mut sequences).ended);
+            let progress = schedule::step(self.servable()?, &mut sequences);
+            if let Some(Lost::Device(reason) | Lost::Reference(reason)) = progress.lost {
+                return Err(DirectError::Failed(reason));
+            }
+            ended.extend(progress.ended);
         }
         let now: Instant = (self.clock)();
         for sequence in &ended {
@@ -226,6 +271,11 @@ impl Direct {
             }
         }
         Ok(now.saturating_duration_since(started))
+    }
+
+    fn servable(&mut self) -> Result<&mut Servable, DirectError> {
+        let nobody = || DirectError::Failed(String::from("nothing serves"));
+        self.live.servable().ok_or_else(nobody)
     }
 
     fn request(
@@ -242,5 +292,47 @@ impl Direct {
             priority: Priority::Interactive,
         };
         GenerateRequest::new(&self.live.info, options, CancelToken::new())
+    }
+}
+
+/// The calling thread while it loads.
+struct DirectHost<'a, 'b> {
+    spec: &'a LoadSpec,
+    config: &'a EngineConfig,
+    watch: &'a mut Watch<'b>,
+    verdicts: u64,
+}
+
+impl Host for DirectHost<'_, '_> {
+    fn watch(&mut self, at: At<'_>) -> Step {
+        match self.spec.cancel.is_cancelled() {
+            true => Step::Stop,
+            false => (self.watch)(at.stage, at.done, at.total),
+        }
+    }
+
+    fn make_room(&mut self, needed_bytes: u64) -> Result<(), LoadFailure> {
+        match (self.config.available_memory)() {
+            Some(available_bytes) if needed_bytes > available_bytes => {
+                Err(LoadFailure::OutOfMemory {
+                    needed_bytes,
+                    available_bytes,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn give_way(&mut self) -> bool {
+        false
+    }
+
+    fn clock(&self) -> Clock {
+        Arc::clone(&self.config.clock)
+    }
+
+    fn verdict_id(&mut self) -> VerdictId {
+        self.verdicts += 1;
+        VerdictId(self.verdicts)
     }
 }

@@ -41,12 +41,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use candor_backend::CancelToken;
 pub use config::{AvailableMemory, Clock, EngineConfig};
+pub use guard::{
+    Basis, FirstBad, Key, Located, Mode, NodeDistance, NotJudged, Remembered, Report, Served,
+    Unproven, VerdictId, VerdictMemory, VerdictStore,
+};
 pub use load::{
-    CONTEXT_TOKENS_DEFAULT, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
-    MakeBackends, ModelId, TextSide, Watch,
+    CONTEXT_TOKENS_DEFAULT, DeviceWish, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
+    MakeBackends, ModelId, PassedOver, Proof, TextSide, Watch, WhyNot,
 };
 pub use message::{
-    EngineState, FinishReason, LoadStage, Loading, Refused, Stats, TurnCode, WhyNoModel,
+    EngineState, FinishReason, LoadStage, Loading, Recheck, Rechecked, Refused, Stats, TurnCode,
+    WhyNoModel,
 };
 pub use repetition::{REPEATED_TOKENS_MIN, Repeated};
 pub use request::{
@@ -60,7 +65,7 @@ pub use sequence::{End, Sequence};
 pub use thread::{INBOX_MAX, SEQUENCES_MAX};
 pub use turn_log::{Entry, Event, READ_MAX, TurnLog, TurnState};
 
-use message::{Command, LoadJob};
+use message::{Command, LoadJob, RecheckJob};
 use thread::Worker;
 
 /// The engine. Only its thread exists; everything else goes through an [`EngineHandle`].
@@ -90,6 +95,7 @@ impl Engine {
             state,
             closing,
             clock,
+            audit: Arc::default(),
             thread,
         })
     }
@@ -114,6 +120,8 @@ pub struct EngineHandle {
     state: watch::Receiver<EngineState>,
     closing: CancelToken,
     clock: Clock,
+    /// Ends the audit that runs, within its forward.
+    audit: Arc<Mutex<CancelToken>>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -169,6 +177,8 @@ impl EngineHandle {
     pub fn generate(&self, mut request: GenerateRequest) -> Result<Arc<TurnLog>, NotTaken> {
         let log = request.log();
         request.asked = Some((self.clock)());
+        // Nobody waits for an audit.
+        self.audit().cancel();
         match self.send(Command::Generate(Box::new(request))) {
             Ok(()) => Ok(log),
             Err((why, command)) => {
@@ -181,6 +191,35 @@ impl EngineHandle {
                 Err(why)
             }
         }
+    }
+
+    /// Holds a device that serves against the reference once more, once the replies that were
+    /// asked for before have ended. An audit ends when anything else is asked for.
+    ///
+    /// # Errors
+    /// [`NotTaken`]; what it came to is in the answer, which errs if the engine has ended.
+    pub fn recheck(
+        &self,
+        what: Recheck,
+        cancel: &CancelToken,
+    ) -> Result<oneshot::Receiver<Rechecked>, NotTaken> {
+        let (answer, receiver) = oneshot::channel();
+        let cancel = CancelToken::any([cancel.clone()]);
+        if what == Recheck::Audit {
+            *self.audit() = cancel.clone();
+        }
+        let job = Box::new(RecheckJob {
+            what,
+            cancel,
+            answer,
+        });
+        self.send(Command::Recheck(job)).map_err(|(why, _)| why)?;
+        Ok(receiver)
+    }
+
+    /// The flag of the audit that was asked for last.
+    fn audit(&self) -> std::sync::MutexGuard<'_, CancelToken> {
+        self.audit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives the model's memory back. Replies that are being written fail.

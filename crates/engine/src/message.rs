@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use candor_backend::{CancelToken, DeviceInfo};
+
+use crate::guard::{NotJudged, Report, Served};
 use crate::load::{LoadCode, LoadFailure, LoadSpec, LoadedModel, MakeBackends};
 use crate::request::GenerateRequest;
 
@@ -16,6 +19,8 @@ pub(crate) enum Command {
     Load(Box<LoadJob>),
     /// Write a reply into the log of the request.
     Generate(Box<GenerateRequest>),
+    /// Hold a device that serves against the reference once more.
+    Recheck(Box<RecheckJob>),
     /// Give the model's memory back.
     Unload,
     /// Look at the flags: the engine is to end.
@@ -28,6 +33,36 @@ pub(crate) struct LoadJob {
     /// What computes from this model on, if it is to be something else.
     pub(crate) others: Option<MakeBackends>,
     pub(crate) answer: tokio::sync::oneshot::Sender<Result<Arc<LoadedModel>, LoadFailure>>,
+}
+
+/// A check with the place for its answer.
+#[derive(Debug)]
+pub(crate) struct RecheckJob {
+    pub(crate) what: Recheck,
+    pub(crate) cancel: CancelToken,
+    pub(crate) answer: tokio::sync::oneshot::Sender<Rechecked>,
+}
+
+/// By what a device that serves is held against the reference once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recheck {
+    /// The probe, against what the reference said at the load: after the machine has slept.
+    Probe,
+    /// The conversation that was written last, at its true positions: while nobody waits.
+    Audit,
+}
+
+/// What a check of a device that serves came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rechecked {
+    /// It serves on.
+    Kept(Arc<Report>),
+    /// It does not; the reference does.
+    Withdrawn(Arc<Report>),
+    /// Nobody knows, so it serves on as before.
+    NotJudged(NotJudged),
+    /// The reference serves, or nothing does.
+    NotNeeded,
 }
 
 impl fmt::Debug for LoadJob {
@@ -101,9 +136,11 @@ pub struct Loading {
     pub path: PathBuf,
     /// What is being done.
     pub stage: LoadStage,
-    /// Bytes that are ready, of this stage.
+    /// What is being readied or judged, once that is known.
+    pub device: Option<DeviceInfo>,
+    /// Bytes that are ready, of this stage; positions while a device is being judged.
     pub done_bytes: u64,
-    /// Bytes in all; 0 while nothing can be counted.
+    /// Bytes, or positions, in all; 0 while nothing can be counted.
     pub total_bytes: u64,
     /// Time left, once it can be estimated.
     pub left: Option<Duration>,
@@ -122,6 +159,8 @@ pub enum LoadStage {
     Weights,
     /// Opening the session.
     Session,
+    /// Holding a device against the reference, position by position.
+    Checking,
 }
 
 /// Why a reply ended well.
@@ -193,4 +232,6 @@ pub struct Stats {
     pub decode_ms: f64,
     /// From the request to the first token; 0 if there was none.
     pub time_to_first_token_ms: f64,
+    /// What computed it, at the end.
+    pub served: Served,
 }

@@ -168,6 +168,12 @@ impl Sampler {
         &self.sampling
     }
 
+    /// Whether it takes the best of the logits as they are, so that nothing but that token need
+    /// be known.
+    pub fn takes_best(&self) -> bool {
+        self.sampling.temperature == 0.0 && self.sampling.repeat_penalty == 1.0
+    }
+
     /// The next token. `logits` is used up. `draw` counts the tokens that this reply has so far.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use candor_backend::{
 use crate::guard::Servable;
 use crate::message::{FinishReason, TurnCode};
 use crate::prefix;
+use crate::sampler::NotFinite;
 use crate::sequence::Sequence;
 
 /// Prompt tokens of one forward. Larger ones no longer fill a processor or a card better; Stop
@@ -32,8 +33,17 @@ pub struct Progress {
     pub committed_rows: usize,
     /// Sequences that are over, with nothing more to compute. Their logs are still open.
     pub ended: Vec<Sequence>,
-    /// The session is of no further use, for this reason.
-    pub lost: Option<String>,
+    /// What computes is of no further use.
+    pub lost: Option<Lost>,
+}
+
+/// What a step lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The reference: its replies have failed, for this reason.
+    Reference(String),
+    /// A device that was held against it: the replies can go on elsewhere, from where they are.
+    Device(String),
 }
 
 /// The rows of one sequence in a batch.
@@ -55,7 +65,7 @@ pub fn step(servable: &mut Servable, sequences: &mut Vec<Sequence>) -> Progress 
         if spans.is_empty() {
             return Ok(());
         }
-        let batch = batch(&spans, sequences);
+        let batch = batch(servable, &spans, sequences);
         let members = spans
             .iter()
             .map(|span| sequences[span.sequence_idx].cancel.clone());
@@ -73,7 +83,10 @@ pub fn step(servable: &mut Servable, sequences: &mut Vec<Sequence>) -> Progress 
         }
     });
     if let Err(error) = done {
-        progress.lost = fail_running(sequences, &error);
+        progress.lost = match servable.is_reference() {
+            true => fail_running(sequences, &error).map(Lost::Reference),
+            false => Some(Lost::Device(error.to_string())),
+        };
     }
     progress.ended = sequences
         .extract_if(.., |sequence| !sequence.is_live())
@@ -93,7 +106,10 @@ fn stop_cancelled(sequences: &mut [Sequence]) {
 /// Gives free slots to those that wait, by priority and then in the order of their arrival.
 fn admit(servable: &mut Servable, sequences: &mut [Sequence]) -> Result<(), SessionError> {
     let mut waiting: Vec<usize> = (0..sequences.len())
-        .filter(|&i| sequences[i].is_live() && sequences[i].slot.is_none())
+        .filter(|&i| {
+            let sequence = &sequences[i];
+            sequence.is_live() && sequence.slot.is_none() && !sequence.awaits_proof
+        })
         .collect();
     waiting.sort_by_key(|&i| sequences[i].priority);
     for i in waiting {
@@ -114,7 +130,7 @@ fn admit(servable: &mut Servable, sequences: &mut [Sequence]) -> Result<(), Sess
         // It has the slot even if that fails, and so fails with it instead of trying for ever.
         sequences[i].slot = Some(SlotId(slot_idx));
         let cached = servable.take_slot(SlotId(slot_idx), reusable)?;
-        sequences[i].place(SlotId(slot_idx), cached);
+        sequences[i].place(SlotId(slot_idx), cached, servable.served());
     }
     Ok(())
 }
@@ -135,7 +151,7 @@ fn spans(servable: &Servable, sequences: &[Sequence]) -> Vec<Span> {
         })
     });
     let (mut spans, mut prefill): (Vec<Span>, Vec<Span>) =
-        open.partition(|span| sequences[span.sequence_idx].generated() > 0);
+        open.partition(|span| !sequences[span.sequence_idx].is_reading());
     prefill.sort_by_key(|span| sequences[span.sequence_idx].priority);
     let mut left = CHUNK_TOKENS;
     for mut span in prefill {
@@ -148,13 +164,23 @@ fn spans(servable: &Servable, sequences: &[Sequence]) -> Vec<Span> {
     spans
 }
 
-fn batch(spans: &[Span], sequences: &[Sequence]) -> Batch {
+fn batch(servable: &Servable, spans: &[Span], sequences: &[Sequence]) -> Batch {
+    let best = Want::Top { k: 1 };
+    // In the reference's memory nothing has to cross, and a look at all logits costs less there
+    // than the sum over them that comes with the best one.
+    let offers_best = !servable.is_reference() && servable.session().offers(best);
     let mut rows = Vec::with_capacity(spans.iter().map(|span| span.end - span.start).sum());
     for span in spans {
-        let ids = &sequences[span.sequence_idx].ids;
+        let sequence = &sequences[span.sequence_idx];
+        let ids = &sequence.ids;
+        let last = match offers_best && sequence.wants_best_only() {
+            // Nothing of the size of the vocabulary has to leave the device.
+            true => best,
+            false => Want::Logits,
+        };
         for (i, &token) in (span.start..).zip(&ids[span.start..span.end]) {
             let want = if i + 1 == ids.len() {
-                Want::Logits
+                last
             } else {
                 Want::Nothing
             };
@@ -178,7 +204,7 @@ fn take_outputs(
     let mut outputs = 0;
     for span in spans {
         let sequence = &mut sequences[span.sequence_idx];
-        let was_prompt = sequence.generated() == 0;
+        let was_prompt = sequence.is_reading();
         servable.committed(span.slot, &sequence.ids[span.start..span.end]);
         let complete = span.end == sequence.ids.len();
         if was_prompt {
@@ -191,23 +217,43 @@ fn take_outputs(
         if !complete {
             continue;
         }
-        match servable.rows().outputs.get_mut(outputs) {
-            Some(RowOutput::Logits(logits)) => match sequence.choose(logits) {
-                Ok(token) => sequence.accept(token, ctx_len),
-                Err(error) => {
-                    sequence.fail(TurnCode::NotFinite, error.to_string());
-                    // The next turn must not go on from a state that led here.
-                    servable.empty_slot(span.slot)?;
-                }
-            },
-            Some(RowOutput::Top { .. }) | None => {
+        let token = match servable.rows().outputs.get_mut(outputs) {
+            Some(RowOutput::Logits(logits)) => sequence.choose(logits),
+            Some(RowOutput::Top { best, lse }) => best_of(best, *lse),
+            None => {
                 let message = String::from("the session left out logits that were asked for");
                 sequence.fail(TurnCode::Internal, message);
+                outputs += 1;
+                continue;
+            }
+        };
+        match token {
+            Ok(token) => sequence.accept(token, ctx_len),
+            Err(_) if !servable.is_reference() => {
+                // The reference may know better.
+                let node = String::from("logits");
+                return Err(SessionError::NotFinite { node });
+            }
+            Err(error) => {
+                sequence.fail(TurnCode::NotFinite, error.to_string());
+                // The next turn must not go on from a state that led here.
+                servable.empty_slot(span.slot)?;
             }
         }
         outputs += 1;
     }
     Ok(())
+}
+
+/// The best token as the device says it, by the sampler's rules: no token where a logit is no
+/// number, which shows in the sum, or where none can be chosen.
+fn best_of(best: &[(u32, f32)], lse: f32) -> Result<u32, NotFinite> {
+    match best.first() {
+        Some((token, logit)) if lse.is_finite() && logit.is_finite() => Ok(*token),
+        other => Err(NotFinite {
+            token: other.map_or(0, |(token, _)| *token as usize),
+        }),
+    }
 }
 
 /// The pool that all slots share is used up: what no sequence needs is dropped, and if there is

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use candor_backend::{CancelToken, SlotId};
 use candor_text::{Channels, Detokenizer, StopMatcher, Tokenizer};
 
+use crate::guard::{Report, Served};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::repetition::Repetition;
 use crate::request::{EndTokens, GenerateRequest, Priority};
@@ -26,6 +27,12 @@ pub struct Sequence {
     pub(crate) slot: Option<SlotId>,
     /// Tokens that the slot held already.
     cached: usize,
+    /// What computes it, once it has a slot.
+    served: Option<Served>,
+    /// Whether it waits for what computes to be proven on its prompt.
+    pub(crate) awaits_proof: bool,
+    /// Whether its context is being read: the prompt, or all of it after a move.
+    reading: bool,
     /// Set when it is over; nothing is computed for it then.
     pub(crate) end: Option<End>,
     chooser: Chooser,
@@ -95,6 +102,9 @@ impl Sequence {
             priority: request.priority,
             slot: None,
             cached: 0,
+            served: None,
+            awaits_proof: false,
+            reading: true,
             end: None,
             chooser,
             text,
@@ -136,10 +146,54 @@ impl Sequence {
         self.end.get_or_insert(End::Failed(code, message));
     }
 
-    pub(crate) fn place(&mut self, slot: SlotId, cached: usize) {
+    pub(crate) fn place(&mut self, slot: SlotId, cached: usize, served: Served) {
         self.slot = Some(slot);
-        self.cached = cached;
+        self.reading = true;
+        if let Some(before) = self.served {
+            // Moved: what was computed elsewhere before is not in this context.
+            self.served = Some(Served {
+                moved_at: before.moved_at,
+                ..served
+            });
+        } else {
+            self.cached = cached;
+            self.served = Some(served);
+            self.text.writer.state(TurnState::Served(served));
+        }
         self.say_prefill(cached);
+    }
+
+    /// Gives its slot up because what computed does so no more. Says so, if anything of it was
+    /// computed there.
+    pub(crate) fn move_to(&mut self, served: Served, reason: &str) {
+        self.slot = None;
+        self.awaits_proof = false;
+        if self.served.is_some() {
+            let moved_at = Some(self.generated());
+            let served = Served { moved_at, ..served };
+            self.served = Some(served);
+            self.text.writer.moved(reason.to_owned(), served);
+        }
+    }
+
+    /// Says how far the proof on its prompt is.
+    pub(crate) fn say_proving(&mut self, done: usize, total: usize) {
+        self.text.writer.state(TurnState::Proving { done, total });
+    }
+
+    /// Says that what computes was proven on its prompt.
+    pub(crate) fn say_proven(&mut self, report: Arc<Report>) {
+        self.awaits_proof = false;
+        self.text.writer.proven(report);
+    }
+
+    pub(crate) fn prompt(&self) -> &[u32] {
+        &self.ids[..self.prompt_len]
+    }
+
+    /// Whether its context is being read.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.reading
     }
 
     pub(crate) fn say_waiting(&mut self) {
@@ -151,7 +205,7 @@ impl Sequence {
     pub(crate) fn say_prefill(&mut self, done: usize) {
         let state = TurnState::Prefill {
             done,
-            total: self.prompt_len,
+            total: self.ids.len(),
         };
         self.text.writer.state(state);
     }
@@ -165,12 +219,20 @@ impl Sequence {
         }
     }
 
+    /// Whether the best token is all that it has to know of a row.
+    pub(crate) fn wants_best_only(&self) -> bool {
+        match &self.chooser {
+            Chooser::Sampler(sampler) => sampler.takes_best(),
+            Chooser::Fixed(_) => false,
+        }
+    }
+
     /// Takes a chosen token into the reply, and notes the end if this is it.
     pub(crate) fn accept(&mut self, token: u32, ctx_len: usize) {
         if self.text.ends == EndTokens::Heed && self.text.tokenizer.is_end(token) {
             return self.finish(FinishReason::Stop);
         }
-        if self.generated() == 0 {
+        if std::mem::take(&mut self.reading) {
             self.text.writer.state(TurnState::Decode);
         }
         self.ids.push(token);
@@ -225,6 +287,7 @@ impl Sequence {
             generated_tokens: self.generated(),
             decode_ms: in_ms(ms(first, Some(now))),
             time_to_first_token_ms: in_ms(ms(asked, first)),
+            served: self.served.unwrap_or_default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the tests of this crate share: a tiny model on a scripted backend.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use candor_backend::{Backend, CancelToken, Step};
 use candor_testkit::TinyModel;
@@ -9,7 +9,8 @@ use candor_testkit::scripted::{HANG_LIMIT, Script};
 use tempfile::TempDir;
 
 use crate::config::EngineConfig;
-use crate::load::{self, Live, LoadOptions, LoadSpec, LoadedModel, ModelId};
+use crate::direct::Direct;
+use crate::load::{Live, LoadFailure, LoadOptions, LoadSpec, LoadedModel};
 use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority};
 use crate::sampler::Sampling;
 use crate::turn_log::{Event, TurnLog};
@@ -33,10 +34,8 @@ impl ModelFolder {
     /// Loads the tiny model, or what else has the given name in the folder.
     pub(crate) fn spec(&self, name: &str, options: LoadOptions) -> LoadSpec {
         LoadSpec {
-            path: self.0.path().join(name),
-            assumed: candor_modelfile::Assumed::default(),
             options,
-            cancel: CancelToken::new(),
+            ..LoadSpec::new(self.0.path().join(name))
         }
     }
 
@@ -62,12 +61,15 @@ pub(crate) fn live(script: &Script, ctx_len: usize, slots: usize) -> Live {
 
 /// A model on a backend, in this thread.
 pub(crate) fn live_on(backend: Box<dyn Backend>, spec: &LoadSpec) -> Live {
-    let mut go = |_, _, _| Step::Go;
-    let prepared = load::prepare(spec, &mut go).unwrap();
-    load::place(prepared, ModelId(1), &mut [backend], &mut go, &|| {
-        Duration::ZERO
-    })
-    .unwrap()
+    live_on_all(&mut [backend], spec).unwrap()
+}
+
+/// A model on one of these backends, in this thread.
+pub(crate) fn live_on_all(
+    backends: &mut [Box<dyn Backend>],
+    spec: &LoadSpec,
+) -> Result<Live, LoadFailure> {
+    Ok(Direct::load(backends, spec, &config(), &mut |_, _, _| Step::Go)?.into_live())
 }
 
 /// Greedy, to the limit, whatever ends the model would like.

@@ -8,24 +8,34 @@
 //! that were under way end with a code, and the thread goes on without the model. However the
 //! thread does end, the state says so.
 
+mod device;
+mod inbox;
+
 use std::collections::VecDeque;
 use std::mem;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use candor_backend::{Backend, CancelToken, Step};
 use tokio::sync::{mpsc, watch};
 
-use crate::config::EngineConfig;
+use crate::config::{Clock, EngineConfig};
 use crate::guarded::guarded;
-use crate::load::{self, Live, LoadFailure, LoadSpec, LoadedModel, MakeBackends, ModelId};
+use crate::guard::VerdictId;
+use crate::load::{
+    self, At, Host, License, Live, LoadFailure, LoadSpec, LoadedModel, MakeBackends, ModelId,
+    Proof, WhyNot,
+};
 use crate::message::{
-    Command, EngineState, FinishReason, LoadJob, LoadStage, Loading, Refused, TurnCode, WhyNoModel,
+    Command, EngineState, FinishReason, LoadJob, Loading, Refused, TurnCode, WhyNoModel,
 };
 use crate::request::GenerateRequest;
-use crate::schedule::{self, Progress};
+use crate::schedule::{self, Lost, Progress};
 use crate::sequence::Sequence;
+
+use inbox::Inbox;
 
 /// Commands that wait for the engine thread. A person does not fill it; a program that does is
 /// told to come back.
@@ -44,6 +54,7 @@ pub(crate) struct Worker {
     refused: Option<Refused>,
     sequences: Vec<Sequence>,
     loads: u64,
+    verdicts: u64,
     /// The last field, and so the last to go: what it says at the end is true of all others.
     state: Told,
 }
@@ -61,14 +72,6 @@ impl Drop for Told {
     fn drop(&mut self) {
         self.tell(EngineState::Closed);
     }
-}
-
-/// Commands that were not obeyed yet.
-struct Inbox {
-    receiver: mpsc::Receiver<Command>,
-    /// Taken out of the channel, so that what is stopped while it waits can be ended.
-    backlog: VecDeque<Command>,
-    closing: CancelToken,
 }
 
 impl Worker {
@@ -94,6 +97,7 @@ impl Worker {
             refused,
             sequences,
             loads: 0,
+            verdicts: 0,
             state: Told(state),
         }
     }
@@ -143,6 +147,10 @@ impl Worker {
                 }
                 Command::Load(job) => self.load(*job),
                 Command::Generate(request) => self.accept(*request),
+                Command::Recheck(_) if !self.sequences.is_empty() => {
+                    return self.inbox.backlog.push_front(command);
+                }
+                Command::Recheck(job) => self.recheck(*job),
                 Command::Unload => {
                     self.end_all(TurnCode::Unloaded, &TurnCode::Unloaded.to_string());
                     self.drop_model();
@@ -167,15 +175,19 @@ impl Worker {
         let mut sequence = Sequence::new(request, Arc::clone(&live.info.tokenizer));
         sequence.times.asked = asked;
         sequence.also_stopped_by(&self.inbox.closing);
+        sequence.awaits_proof = self.judges_every_prompt();
         self.sequences.push(sequence);
     }
 
     fn step(&mut self) {
+        if let Some(i) = self.next_to_prove() {
+            return self.prove(i);
+        }
         let before = self.now();
-        let Some(live) = &mut self.live else {
+        let Some(servable) = self.live.as_mut().and_then(Live::servable) else {
             return self.end_all(TurnCode::NoModel, &TurnCode::NoModel.to_string());
         };
-        let Progress { ended, lost, .. } = schedule::step(&mut live.servable, &mut self.sequences);
+        let Progress { ended, lost, .. } = schedule::step(servable, &mut self.sequences);
         let after = self.now();
         for sequence in &mut self.sequences {
             sequence.observe(before, after);
@@ -184,8 +196,10 @@ impl Worker {
             sequence.observe(before, after);
             sequence.close(after, || (TurnCode::Internal, String::new()));
         }
-        if let Some(reason) = lost {
-            self.break_down(TurnCode::DeviceLost, reason);
+        match lost {
+            Some(Lost::Reference(reason)) => self.break_down(TurnCode::DeviceLost, reason),
+            Some(Lost::Device(reason)) => self.fall_back(WhyNot::FailedLater { reason }),
+            None => {}
         }
     }
 
@@ -248,27 +262,35 @@ impl Worker {
         others: Option<MakeBackends>,
     ) -> Result<Arc<LoadedModel>, LoadFailure> {
         let started = self.now();
-        let clock = Arc::clone(&self.config.clock);
-        let elapsed = || clock().saturating_duration_since(started);
+        let mut host = Loader {
+            worker: self,
+            spec,
+            started,
+        };
         let prepared = load::prepare(spec, &mut |stage, done, total| {
-            self.watch_load(spec, started, (stage, done, total))
+            host.watch(At {
+                stage,
+                device: None,
+                done,
+                total,
+            })
         })?;
-        let mut others = others.map(|make| make());
-        let computing = others.as_ref().unwrap_or(&self.backends);
-        let needed_bytes = prepared.footprint(computing).total_bytes();
-        self.make_room(needed_bytes)?;
+        let replaces = others.is_some();
         self.loads += 1;
         let id = ModelId(self.loads);
-        let placing_from = self.now();
-        let replaces = others.is_some();
-        // The backends cannot be borrowed while the watcher has the rest.
-        let mut backends = others
-            .take()
-            .unwrap_or_else(|| mem::take(&mut self.backends));
+        // The backends cannot be borrowed while the host has the rest.
+        let mut backends = match others {
+            Some(make) => make(),
+            None => mem::take(&mut self.backends),
+        };
         let placed = guarded(|| {
-            let mut watch =
-                |stage, done, total| self.watch_load(spec, placing_from, (stage, done, total));
-            load::place(prepared, id, &mut backends, &mut watch, &elapsed)
+            let mut host = Loader {
+                started: self.now(),
+                worker: self,
+                spec,
+            };
+            let how = (id, started);
+            load::place(&prepared, how, &mut backends, License::Guarded, &mut host)
         });
         let broken = |reason| Err(LoadFailure::Broken { reason });
         let placed = placed.unwrap_or_else(broken);
@@ -310,33 +332,37 @@ impl Worker {
         Ok(())
     }
 
-    /// Tells how a load goes on and whether it should.
-    fn watch_load(
-        &mut self,
-        spec: &LoadSpec,
+    pub(crate) fn verdict_id(&mut self) -> VerdictId {
+        self.verdicts += 1;
+        VerdictId(self.verdicts)
+    }
+
+    /// Tells everybody how far a load is, with the model that stays if it fails.
+    fn tell_loading(
+        &self,
+        (path, kept): (&Path, Option<Arc<LoadedModel>>),
         started: Instant,
-        (stage, done_bytes, total_bytes): (LoadStage, u64, u64),
-    ) -> Step {
-        self.inbox.take_in();
-        if spec.cancel.is_cancelled() || self.inbox.closing.is_cancelled() {
-            return Step::Stop;
-        }
+        at: At<'_>,
+    ) {
         let elapsed = self.now().saturating_duration_since(started);
+        let At {
+            stage,
+            device,
+            done: done_bytes,
+            total: total_bytes,
+        } = at;
         let left = (done_bytes > 0 && total_bytes > 0).then(|| {
             elapsed.mul_f64(total_bytes.saturating_sub(done_bytes) as f64 / done_bytes as f64)
         });
-        let kept = self.live.as_ref().map(|live| Arc::clone(&live.info));
-        let path = spec.path.clone();
-        let loading = Loading {
-            path,
+        self.state.tell(EngineState::Loading(Loading {
+            path: path.to_owned(),
             stage,
+            device: device.cloned(),
             done_bytes,
             total_bytes,
             left,
             kept,
-        };
-        self.state.tell(EngineState::Loading(loading));
-        Step::Go
+        }));
     }
 
     /// Ends and answers everything.
@@ -353,59 +379,49 @@ impl Worker {
     }
 }
 
-impl Inbox {
-    /// Waits for a command if none is there; false if none can come any more.
-    fn wait(&mut self) -> bool {
-        if self.backlog.is_empty() {
-            match self.receiver.blocking_recv() {
-                Some(command) => self.backlog.push_back(command),
-                None => return false,
-            }
+/// The engine thread while it loads.
+struct Loader<'a> {
+    worker: &'a mut Worker,
+    spec: &'a LoadSpec,
+    /// When the stage before this one was over.
+    started: Instant,
+}
+
+impl Host for Loader<'_> {
+    /// Tells how a load goes on and whether it should.
+    fn watch(&mut self, at: At<'_>) -> Step {
+        let Self {
+            worker,
+            spec,
+            started,
+        } = self;
+        worker.inbox.take_in();
+        if spec.cancel.is_cancelled() || worker.inbox.closing.is_cancelled() {
+            return Step::Stop;
         }
-        true
+        let kept = worker.live.as_ref().map(|live| Arc::clone(&live.info));
+        worker.tell_loading((&spec.path, kept), *started, at);
+        Step::Go
     }
 
-    /// Takes in what has come, and ends what was stopped while it waited.
-    fn take_in(&mut self) {
-        while self.backlog.len() < INBOX_MAX
-            && let Ok(command) = self.receiver.try_recv()
-        {
-            self.backlog.push_back(command);
-        }
-        let is_stopped = |command: &Command| match command {
-            Command::Generate(request) => request.cancel.is_cancelled(),
-            Command::Load(job) => job.spec.cancel.is_cancelled(),
-            Command::Unload | Command::Wake => false,
-        };
-        if !self.backlog.iter().any(is_stopped) {
-            return;
-        }
-        for command in mem::take(&mut self.backlog) {
-            match command {
-                Command::Generate(request) if request.cancel.is_cancelled() => request.stopped(),
-                Command::Load(job) if job.spec.cancel.is_cancelled() => {
-                    job.answer.send(Err(LoadFailure::Stopped)).ok();
-                }
-                other => self.backlog.push_back(other),
-            }
-        }
+    fn make_room(&mut self, needed_bytes: u64) -> Result<(), LoadFailure> {
+        self.worker.make_room(needed_bytes)
     }
 
-    /// Answers everything that was not obeyed.
-    fn close(&mut self) {
-        self.receiver.close();
-        while let Ok(command) = self.receiver.try_recv() {
-            self.backlog.push_back(command);
+    fn give_way(&mut self) -> bool {
+        let on_device = |live: &Live| live.info.proof != Proof::Reference;
+        let gives = self.worker.live.as_ref().is_some_and(on_device);
+        if gives {
+            self.worker.drop_model();
         }
-        for command in self.backlog.drain(..) {
-            match command {
-                Command::Generate(request) if request.cancel.is_cancelled() => request.stopped(),
-                Command::Generate(request) => request.fail(TurnCode::Closed),
-                Command::Load(job) => {
-                    job.answer.send(Err(LoadFailure::Closed)).ok();
-                }
-                Command::Unload | Command::Wake => {}
-            }
-        }
+        gives
+    }
+
+    fn clock(&self) -> Clock {
+        Arc::clone(&self.worker.config.clock)
+    }
+
+    fn verdict_id(&mut self) -> VerdictId {
+        self.worker.verdict_id()
     }
 }

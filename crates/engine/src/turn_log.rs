@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::guard::{Report, Served};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::repetition::Repeated;
 
@@ -46,6 +47,15 @@ pub enum Event {
     },
     /// The reply came to another phase.
     State(TurnState),
+    /// What computes was held against the reference on this prompt, and may serve.
+    Proven(Arc<Report>),
+    /// What computed does so no more; the reply goes on at the same token elsewhere.
+    Moved {
+        /// Why, in words.
+        reason: String,
+        /// What computes from here on.
+        served: Served,
+    },
     /// The reply repeats itself and may never end; somebody could stop it. At most once.
     Repeats(Repeated),
     /// The end: the reply is complete, as far as its reason says.
@@ -74,7 +84,12 @@ impl Event {
     pub fn text(&self) -> &str {
         match self {
             Self::Token { text, .. } | Self::Tail { text } => text,
-            Self::State(_) | Self::Repeats(_) | Self::Finished { .. } | Self::Failed { .. } => "",
+            Self::State(_)
+            | Self::Proven(_)
+            | Self::Moved { .. }
+            | Self::Repeats(_)
+            | Self::Finished { .. }
+            | Self::Failed { .. } => "",
         }
     }
 }
@@ -84,6 +99,15 @@ impl Event {
 pub enum TurnState {
     /// Others come first.
     Waiting,
+    /// What is to compute is being held against the reference on this prompt.
+    Proving {
+        /// Positions that are done.
+        done: usize,
+        /// Positions in all.
+        total: usize,
+    },
+    /// This computes from here on.
+    Served(Served),
     /// The prompt is being read.
     Prefill {
         /// Tokens in the context.
@@ -204,6 +228,14 @@ impl TurnWriter {
             self.states += 1;
             self.append(Event::State(state));
         }
+    }
+
+    pub(crate) fn proven(&mut self, report: Arc<Report>) {
+        self.append(Event::Proven(report));
+    }
+
+    pub(crate) fn moved(&mut self, reason: String, served: Served) {
+        self.append(Event::Moved { reason, served });
     }
 
     pub(crate) fn repeats(&mut self, repeated: Repeated) {

@@ -55,7 +55,9 @@ pub(super) fn load(failure: &LoadFailure) -> &'static str {
         LoadFailure::Architecture { .. } => "unsupported_architecture",
         LoadFailure::Problems { .. } => "problems",
         LoadFailure::Unsupported { .. } => "unsupported",
-        LoadFailure::NoDevice(_) | LoadFailure::NoBackend => "no_device",
+        LoadFailure::NoDevice(_) | LoadFailure::NoBackend | LoadFailure::NotOnDevice { .. } => {
+            "no_device"
+        }
         LoadFailure::OutOfMemory { .. } => "out_of_memory",
         LoadFailure::Option(_) => "option",
         LoadFailure::Stopped => "stopped",

@@ -85,7 +85,10 @@ impl Failure {
                 LoadCode::Refused => Kind::Refused,
                 LoadCode::Option => Kind::Usage,
                 LoadCode::Stopped => Kind::Stopped,
-                LoadCode::OutOfMemory | LoadCode::Failed | LoadCode::Closed => Kind::Failed,
+                LoadCode::OutOfMemory
+                | LoadCode::NoDevice
+                | LoadCode::Failed
+                | LoadCode::Closed => Kind::Failed,
             },
             Self::Request(_) | Self::Direct(DirectError::Request(_)) => Kind::Usage,
             Self::NoGpu { .. } => Kind::NoGpu,

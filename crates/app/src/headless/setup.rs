@@ -99,12 +99,13 @@ impl Setup {
             precision: self.precision,
             kv: self.kv,
             text: self.text,
+            ..LoadOptions::default()
         };
         LoadSpec {
-            path: path.to_owned(),
             assumed: self.assumed.clone(),
             options,
             cancel: cancel.clone(),
+            ..LoadSpec::new(path.to_owned())
         }
     }
 }

@@ -50,7 +50,7 @@ impl Bench {
 
     /// One step, whose ended sequences are closed as the engine thread does it.
     fn step(&mut self) -> Progress {
-        let mut progress = step(&mut self.live.servable, &mut self.sequences);
+        let mut progress = step(self.live.servable().unwrap(), &mut self.sequences);
         let now = (crate::testing::clock())();
         for sequence in progress.ended.drain(..) {
             sequence.close(now, || unreachable!("an ended sequence has an end"));
@@ -238,7 +238,7 @@ fn a_full_context_ends_the_reply_with_its_last_place_used() {
         bench.run();
         assert_eq!(finished(&log).0, FinishReason::ContextFull);
         assert_eq!(ids(&log).len(), written, "{prompt_len}");
-        assert_eq!(bench.live.servable.held(SlotId(0)), 32);
+        assert_eq!(bench.live.servable().unwrap().held(SlotId(0)), 32);
     }
 }
 
@@ -287,7 +287,7 @@ fn what_a_session_refuses_fails_the_reply_and_the_next_one_works() {
             if code == TurnCode::NotFinite && bench.script.counts().committed > forward {
                 // The forward was committed, and the next turn must not go on from its state.
                 assert_eq!(
-                    bench.live.servable.held(SlotId(0)),
+                    bench.live.servable().unwrap().held(SlotId(0)),
                     0,
                     "{what} at {forward}"
                 );
@@ -315,7 +315,7 @@ fn a_full_pool_drops_what_nobody_needs_and_then_ends_the_last_that_came() {
         "the idle slot gave way"
     );
     let held: Vec<usize> = (0..2)
-        .map(|slot| bench.live.servable.held(SlotId(slot)))
+        .map(|slot| bench.live.servable().unwrap().held(SlotId(slot)))
         .collect();
     assert_eq!(
         held.iter().filter(|&&held| held == 0).count(),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use candor_backend::{Backend, Precision, Step, Unavailable};
+use candor_backend::{Backend, Precision, Step};
 use candor_testkit::TinyModel;
 use candor_testkit::apr::{Apr, Storage, Writer};
 use candor_testkit::scripted::LoadFault;
@@ -221,26 +221,6 @@ fn what_is_stopped_while_a_load_runs_ends_at_once() {
         ),
         "{end:?}"
     );
-}
-
-#[test]
-fn a_device_that_nothing_proves_is_named_and_computes_nothing() {
-    let (unproven, reference) = (Script::new(LETTERS), Script::new(LETTERS));
-    let config = EngineConfig {
-        clock: clock(),
-        available_memory: Arc::new(|| None),
-    };
-    let backends: Vec<Box<dyn Backend>> =
-        vec![Box::new(unproven.backend()), Box::new(reference.backend())];
-    let handle = Engine::spawn(config, backends).unwrap();
-    let folder = ModelFolder::new();
-    let spec = folder.spec("tiny.gguf", LoadOptions::default());
-    let model = handle.load(spec).unwrap().wait().unwrap();
-    let device = String::from("Scripted processor");
-    assert_eq!(model.passed_over, [Unavailable::NotUsedYet { device }]);
-    assert_eq!(unproven.counts().sessions_opened, 0);
-    assert_eq!(reference.counts().sessions_opened, 1);
-    handle.shutdown();
 }
 
 #[test]

@@ -35,15 +35,13 @@ const CTX_LEN: usize = 2_048;
 fn bench(name: &str, slots: usize) -> Bench {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
     let spec = LoadSpec {
-        path: folder.join(format!("{name}.gguf")),
-        assumed: candor_modelfile::Assumed::default(),
         options: LoadOptions {
             ctx_len: Some(CTX_LEN),
             slots,
             precision: Precision::Fast,
             ..LoadOptions::default()
         },
-        cancel: CancelToken::new(),
+        ..LoadSpec::new(folder.join(format!("{name}.gguf")))
     };
     let backend = CpuBackend::new(CpuConfig::new(2));
     Bench::over(Script::new(LETTERS), live_on(Box::new(backend), &spec))
@@ -133,7 +131,7 @@ fn after_a_stop_the_next_reply_equals_a_fresh_one() {
         for when in [After(0), After(1), In(1), After(2), In(2), In(5), After(10)] {
             // Goes on: all that is held is kept.
             let (mut bench, mut longer) = stopped_at(name, when);
-            let held = bench.live.servable.held(SlotId(0));
+            let held = bench.live.servable().unwrap().held(SlotId(0));
             longer.extend(prompt(9, 10));
             check_next(
                 &mut bench,
@@ -144,7 +142,7 @@ fn after_a_stop_the_next_reply_equals_a_fresh_one() {
             );
             // Turns off in the middle of the prompt, where nothing was marked.
             let (mut bench, _) = stopped_at(name, when);
-            let held = bench.live.servable.held(SlotId(0));
+            let held = bench.live.servable().unwrap().held(SlotId(0));
             let mut other = prompt(0, 700);
             other.extend(prompt(5, 20));
             let cached = match cuts {

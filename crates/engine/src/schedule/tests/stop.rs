@@ -66,7 +66,7 @@ const STOPS: &[(When, usize, usize, usize)] = &[
 #[test]
 fn a_stop_ends_the_reply_with_the_forward_it_comes_in() {
     for &(when, submitted, committed, written) in STOPS {
-        let (bench, log) = stopped_at(when);
+        let (mut bench, log) = stopped_at(when);
         let counts = bench.script.counts();
         assert_eq!(
             (counts.submitted, counts.committed),
@@ -82,7 +82,7 @@ fn a_stop_ends_the_reply_with_the_forward_it_comes_in() {
         );
         let rows: usize = counts.rows.iter().sum();
         let slot = SlotId(0);
-        let servable = &bench.live.servable;
+        let servable = bench.live.servable().unwrap();
         assert_eq!(
             (servable.held(slot), servable.session().position(slot)),
             (rows, rows)

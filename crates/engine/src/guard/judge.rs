@@ -1,0 +1,421 @@
+//! Holding a candidate against the reference: [`verify`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use candor_backend::{DeviceInfo, Model, Numerics, RowOutput, Session, SessionError, Want};
+
+use super::compare::{KeptRow, Unfit, best_of};
+use super::locate::locate;
+use super::probe::Probe;
+use super::remembered::Remembered;
+use super::routing::excuse;
+use super::rules::{Broken, Evidence, OwnBest, RULES, Row, Seen, asks_for_an_excuse, judge};
+use super::run::{Ended, Runner, Watching, for_reference, run_all, tell};
+use super::verdict::{
+    Basis, FirstBad, Located, Mode, NotJudged, Path, Report, VerdictId,
+};
+use super::{Candidate, Servable};
+
+/// Opens a session of the reference, with float32 activations and state.
+pub type OpenReference<'a> = dyn FnMut() -> Result<Box<dyn Session>, String> + 'a;
+
+/// What a candidate is held against.
+pub struct Reference<'a> {
+    /// The model that both compute.
+    pub model: &'a Model,
+    /// Opens a session, which is only done where one is needed.
+    pub open: &'a mut OpenReference<'a>,
+    /// What the reference said to the same probe before.
+    pub remembered: Option<Arc<Remembered>>,
+}
+
+/// What kind of verdict is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// Tells it from others.
+    pub id: VerdictId,
+    /// When the device is judged.
+    pub mode: Mode,
+}
+
+/// How a candidate was judged.
+pub enum Verdict {
+    /// It may serve.
+    Accepted {
+        /// The session that was judged.
+        servable: Servable,
+        /// What was seen.
+        report: Arc<Report>,
+        /// What the reference said, to be kept.
+        remembered: Arc<Remembered>,
+    },
+    /// It computes something else.
+    Rejected(Arc<Report>),
+    /// Nobody knows.
+    NotJudged {
+        /// Why.
+        reason: NotJudged,
+        /// The session, unjudged as before.
+        candidate: Candidate,
+    },
+}
+
+/// Judges a candidate by the logits of every judged position of `probe`, read in chunks and then
+/// as replies are written, and of one greedy step more.
+pub fn verify(
+    reference: &mut Reference<'_>,
+    mut candidate: Candidate,
+    probe: &Probe,
+    policy: Policy,
+    watching: &mut Watching<'_>,
+) -> Verdict {
+    match verified(reference, &mut candidate, probe, policy, watching) {
+        Ok((report, _)) if report.first_bad.is_some() => Verdict::Rejected(Arc::new(report)),
+        Ok((report, remembered)) => Verdict::Accepted {
+            servable: candidate.proven(report.id),
+            report: Arc::new(report),
+            remembered,
+        },
+        Err(reason) => Verdict::NotJudged { reason, candidate },
+    }
+}
+
+/// What was seen of a candidate, and what it was held against; for a session of any kind.
+pub(super) fn verified(
+    reference: &mut Reference<'_>,
+    candidate: &mut Candidate,
+    probe: &Probe,
+    policy: Policy,
+    watching: &mut Watching<'_>,
+) -> Result<(Report, Arc<Remembered>), NotJudged> {
+    let remembered = reference.remembered.take().filter(|kept| kept.is_of(probe));
+    let mut trial = Trial {
+        reference,
+        candidate: &mut *candidate.session,
+        probe,
+        watching,
+        session: None,
+        reference_time: Duration::ZERO,
+    };
+    let mut basis = Basis::Computed;
+    let mut outcome = None;
+    if let Some(kept) = remembered {
+        let seen = trial.candidate_run(&kept)?;
+        // What does not agree with kept logits is held against the reference itself.
+        if judge(RULES, &seen.evidence).is_none() {
+            basis = Basis::Remembered;
+            outcome = Some((kept, seen));
+        }
+    }
+    let (kept, mut seen) = match outcome {
+        Some(outcome) => outcome,
+        None => {
+            let kept = Arc::new(trial.reference_run()?);
+            let seen = trial.candidate_run(&kept)?;
+            (kept, seen)
+        }
+    };
+    trial.excuse_near_ties(&mut seen.evidence)?;
+    let broken = judge(RULES, &seen.evidence);
+    let first_bad = match broken {
+        Some(broken) => Some(trial.explain(broken, &seen.evidence, &kept)?),
+        None => None,
+    };
+    let reference_time = trial.reference_time;
+    let judged = Judged {
+        policy,
+        basis,
+        device: candidate.device.clone(),
+        reference_time,
+    };
+    // Nothing of the check stays in the way of the first conversation.
+    candidate.empty();
+    Ok((judged.report(&seen, first_bad), kept))
+}
+
+/// A check under way.
+struct Trial<'a, 'b, 'c> {
+    reference: &'a mut Reference<'b>,
+    candidate: &'a mut dyn Session,
+    probe: &'a Probe,
+    watching: &'a mut Watching<'c>,
+    /// The reference's session, once one was needed.
+    session: Option<Box<dyn Session>>,
+    reference_time: Duration,
+}
+
+/// What a candidate gave.
+struct Given {
+    evidence: Evidence,
+    time: Duration,
+}
+
+fn of_reference(ended: Ended) -> NotJudged {
+    match ended {
+        Ended::Stopped => NotJudged::Stopped,
+        Ended::Failed(error) => NotJudged::Reference {
+            reason: error.to_string(),
+        },
+    }
+}
+
+fn of_candidate(ended: Ended) -> NotJudged {
+    match ended {
+        Ended::Stopped => NotJudged::Stopped,
+        Ended::Failed(error) => NotJudged::Candidate {
+            reason: error.to_string(),
+        },
+    }
+}
+
+impl Trial<'_, '_, '_> {
+    fn session(&mut self) -> Result<&mut dyn Session, NotJudged> {
+        if self.session.is_none() {
+            let opened = (self.reference.open)();
+            let session = opened.map_err(|reason| NotJudged::Reference { reason })?;
+            self.session = Some(session);
+        }
+        let session = self.session.as_mut().expect("it was opened just now");
+        Ok(&mut **session)
+    }
+
+    /// The logits that the reference gives to the probe.
+    fn reference_run(&mut self) -> Result<Remembered, NotJudged> {
+        self.session()?;
+        let session = self.session.as_mut().expect("it was opened just now");
+        let (probe, watching) = (self.probe, &mut *self.watching);
+        let judged = probe.judged();
+        let total = 2 * (probe.ids().len() + 1);
+        let mut rows = Vec::with_capacity(judged);
+        let mut runner = Runner::new(&mut **session).map_err(of_reference)?;
+        let ran = run_all(
+            &mut runner,
+            probe,
+            (&for_reference(probe), 0, total),
+            watching,
+            &mut |_, _, logits| rows.push(KeptRow::new(logits, rows.len(), judged)),
+        );
+        ran.map_err(of_reference)?;
+        let not_finite = || NotJudged::Reference {
+            reason: String::from("it gave a value that is not a number"),
+        };
+        let greedy = rows.last().and_then(Option::as_ref).ok_or_else(not_finite)?.argmax;
+        let step = runner.forward(&[greedy], |_| Want::Logits, watching);
+        if let [RowOutput::Logits(logits)] = &step.map_err(of_reference)?[..] {
+            rows.push(KeptRow::new(logits, rows.len(), judged));
+        }
+        self.reference_time = runner.spent;
+        let rows: Option<Vec<KeptRow>> = rows.into_iter().collect();
+        let rows = rows.ok_or_else(not_finite)?;
+        Ok(Remembered::new(probe, greedy, rows))
+    }
+
+    /// What the candidate gives to the probe, held against what the reference gave.
+    fn candidate_run(&mut self, kept: &Remembered) -> Result<Given, NotJudged> {
+        let (probe, watching) = (self.probe, &mut *self.watching);
+        let numerics = self.candidate.numerics();
+        let (done, total) = match self.session {
+            Some(_) => (probe.ids().len() + 1, 2 * (probe.ids().len() + 1)),
+            None => (0, probe.ids().len() + 1),
+        };
+        let mut evidence = Evidence {
+            numerics,
+            positions: Vec::with_capacity(probe.judged()),
+            asked: probe.judged(),
+            next: probe.first_judged(),
+            best: None,
+        };
+        let mut runner = Runner::new(self.candidate).map_err(of_candidate)?;
+        let positions = &mut evidence.positions;
+        let mut show = |position: usize, path: Path, logits: &mut [f32]| {
+            if let Some(row) = kept.row(position) {
+                positions.push(seen(row, logits, position, path));
+            }
+        };
+        let cuts = probe.cuts();
+        let ran = run_all(&mut runner, probe, (&cuts, done, total), watching, &mut show);
+        let ran = ran.and_then(|()| {
+            tell(watching, done + probe.ids().len(), total)?;
+            greedy_step(&mut runner, kept.greedy(), watching, &mut show)
+        });
+        evidence.next += evidence.positions.len();
+        match ran {
+            Ok(best) => evidence.best = best,
+            Err(Ended::Failed(SessionError::NotFinite { .. })) => {
+                let (position, path) = (evidence.next, path_of(probe, evidence.next));
+                evidence.positions.push(Seen {
+                    position,
+                    path,
+                    row: Row::NotFinite,
+                    excused: false,
+                });
+            }
+            Err(ended) => return Err(of_candidate(ended)),
+        }
+        let time = runner.spent;
+        Ok(Given { evidence, time })
+    }
+
+    /// A row that went through other experts than the reference's, because two were all but tied,
+    /// is measured less strictly.
+    fn excuse_near_ties(&mut self, evidence: &mut Evidence) -> Result<(), NotJudged> {
+        let numerics = evidence.numerics;
+        let asks = |seen: &Seen| asks_for_an_excuse(numerics, seen);
+        let model = self.reference.model;
+        if !super::routing::has_experts(model) || !evidence.positions.iter().any(asks) {
+            return Ok(());
+        }
+        self.session()?;
+        let session = self.session.as_mut().expect("it was opened just now");
+        let mut sides = (
+            Runner::new(&mut **session).map_err(of_reference)?,
+            Runner::new(self.candidate).map_err(of_candidate)?,
+        );
+        let ties = excuse(model, self.probe, numerics, &mut sides, self.watching);
+        let ties = ties.map_err(of_candidate)?;
+        for seen in evidence.positions.iter_mut().filter(|seen| asks(seen)) {
+            seen.excused = ties.explain(seen.position);
+        }
+        Ok(())
+    }
+
+    /// Adds to what a rule found where it begins.
+    fn explain(
+        &mut self,
+        broken: Broken,
+        evidence: &Evidence,
+        kept: &Remembered,
+    ) -> Result<FirstBad, NotJudged> {
+        let at = |seen: &&Seen| seen.position == broken.position;
+        let measure = evidence.positions.iter().find(at).and_then(|seen| match seen.row {
+            Row::Compared(measure) => Some(measure),
+            Row::Length { .. } | Row::NotFinite => None,
+        });
+        let located = match self.locate(broken.position, evidence.numerics, kept) {
+            Ok(located) => located,
+            Err(NotJudged::Stopped) => return Err(NotJudged::Stopped),
+            Err(other) => Located::Unknown {
+                reason: other.to_string(),
+            },
+        };
+        Ok(FirstBad {
+            position: broken.position,
+            path: broken.path,
+            rule: broken.rule,
+            found: broken.found,
+            cosine: measure.map(|m| m.cosine),
+            kl: measure.map(|m| m.kl),
+            reference_token: measure.map(|m| m.reference_token),
+            candidate_token: measure.map(|m| m.candidate_token),
+            located,
+        })
+    }
+
+    fn locate(
+        &mut self,
+        position: usize,
+        numerics: Numerics,
+        kept: &Remembered,
+    ) -> Result<Located, NotJudged> {
+        self.session()?;
+        let session = self.session.as_mut().expect("it was opened just now");
+        let mut sides = (
+            Runner::new(&mut **session).map_err(of_reference)?,
+            Runner::new(self.candidate).map_err(of_candidate)?,
+        );
+        let graph = &self.reference.model.graph;
+        let at = (position, kept);
+        let located = locate(graph, self.probe, at, numerics, (&mut sides, self.watching));
+        located.map_err(of_candidate)
+    }
+}
+
+/// The way by which a position of a probe is computed.
+fn path_of(probe: &Probe, position: usize) -> Path {
+    let cuts = probe.cuts();
+    let cut = cuts.iter().find(|cut| cut.rows.contains(&position));
+    cut.map_or(Path::Greedy, |cut| cut.path)
+}
+
+pub(super) fn seen(row: &KeptRow, logits: &[f32], position: usize, path: Path) -> Seen {
+    let row = match row.compare(logits) {
+        Ok(measure) => Row::Compared(measure),
+        Err(Unfit::Length { found, expected }) => Row::Length { found, expected },
+        Err(Unfit::NotFinite { .. }) => Row::NotFinite,
+    };
+    Seen {
+        position,
+        path,
+        row,
+        excused: false,
+    }
+}
+
+/// One step more, and the same step once more with the device choosing, where it offers that.
+fn greedy_step(
+    runner: &mut Runner<'_>,
+    token: u32,
+    watching: &mut Watching<'_>,
+    show: &mut dyn FnMut(usize, Path, &mut [f32]),
+) -> Result<Option<OwnBest>, Ended> {
+    let slot = runner.slot();
+    runner.session().checkpoint(slot)?;
+    let position = runner.session().position(slot);
+    let mut by_logits = None;
+    if let [RowOutput::Logits(logits)] = runner.forward(&[token], |_| Want::Logits, watching)? {
+        by_logits = best_of(logits);
+        show(position, Path::Greedy, logits);
+    }
+    let top = Want::Top { k: 1 };
+    if !runner.session().offers(top) || runner.session().seek(slot, position)? != position {
+        return Ok(None);
+    }
+    let by_device = match runner.forward(&[token], |_| top, watching)? {
+        [RowOutput::Top { best, .. }] => best.first().map(|(id, _)| *id),
+        _ => None,
+    };
+    Ok(Some(OwnBest {
+        position,
+        by_logits,
+        by_device,
+    }))
+}
+
+/// What a report says beside what was seen.
+struct Judged {
+    policy: Policy,
+    basis: Basis,
+    device: DeviceInfo,
+    reference_time: Duration,
+}
+
+impl Judged {
+    fn report(self, given: &Given, first_bad: Option<FirstBad>) -> Report {
+        let evidence = &given.evidence;
+        let measures = evidence.positions.iter().filter_map(|seen| match seen.row {
+            Row::Compared(measure) => Some(measure),
+            Row::Length { .. } | Row::NotFinite => None,
+        });
+        let n = measures.clone().count().max(1) as f64;
+        let same = measures.clone().filter(|m| m.reference_token == m.candidate_token);
+        let in_ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        Report {
+            id: self.policy.id,
+            mode: self.policy.mode,
+            basis: self.basis,
+            device: self.device,
+            numerics: evidence.numerics,
+            positions: evidence.positions.len(),
+            asked: evidence.asked,
+            min_cosine: measures.clone().map(|m| m.cosine).fold(1.0, f64::min),
+            max_kl: measures.clone().map(|m| m.kl).fold(0.0, f64::max),
+            mean_kl: measures.clone().map(|m| m.kl).sum::<f64>() / n,
+            argmax_agreement: same.count() as f64 / n,
+            near_ties: evidence.positions.iter().filter(|seen| seen.excused).count(),
+            first_bad,
+            reference_ms: in_ms(self.reference_time),
+            candidate_ms: in_ms(given.time),
+        }
+    }
+}

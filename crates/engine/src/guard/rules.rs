@@ -1,0 +1,294 @@
+//! The rules by which a device is accepted, as a table. Pure.
+//!
+//! Each rule alone rejects something that no other one does; a test takes them out one at a time
+//! and shows what would be accepted without.
+
+use candor_backend::{Arithmetic, Numerics};
+
+use super::compare::Measure;
+use super::verdict::Path;
+
+/// The outer limit of the seed: below it no computation is the same.
+const COSINE_OUTER: f64 = 0.95;
+
+/// The outer limit of the seed where both like different tokens best.
+const COSINE_OUTER_ARGMAX: f64 = 0.98;
+
+/// Share of the positions that near ties of experts may excuse. Where it is more, what is judged
+/// is no longer the device.
+const EXCUSED_SHARE: f64 = 0.25;
+
+/// What is allowed of one arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    /// Least cosine of the centred logits.
+    pub(crate) cosine: f64,
+    /// Largest divergence at one position, in nats.
+    pub(crate) kl: f64,
+    /// By how much the reference may like its token better than the candidate's, in nats.
+    pub(crate) margin: f64,
+    /// Largest mean of the divergences, in nats.
+    pub(crate) mean_kl: f64,
+    /// Relative distance of a node's values from which on it counts as different.
+    pub(crate) node: f64,
+    /// Relative distance of a router's numbers up to which another choice of experts is a near
+    /// tie.
+    pub(crate) router: f64,
+}
+
+/// float32 activations: what is left is the order of the sums.
+const OF_F32: Limits = Limits {
+    cosine: 0.9999,
+    kl: 0.001,
+    margin: 0.05,
+    mean_kl: 0.0002,
+    node: 0.002,
+    router: 0.002,
+};
+
+/// 8-bit activations with a scale for every 32.
+const OF_Q8: Limits = Limits {
+    cosine: 0.985,
+    kl: 0.25,
+    margin: 1.0,
+    mean_kl: 0.03,
+    node: 0.1,
+    router: 0.1,
+};
+
+/// Of the arithmetic of a path.
+pub(crate) fn limits(numerics: Numerics, path: Path) -> &'static Limits {
+    let arithmetic = match path {
+        Path::Prefill => numerics.prefill,
+        Path::Decode | Path::Greedy => numerics.decode,
+    };
+    match (arithmetic, numerics.kv) {
+        (Arithmetic::F32, Arithmetic::F32) => &OF_F32,
+        _ => &OF_Q8,
+    }
+}
+
+/// What was seen of a candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct Evidence {
+    pub(crate) numerics: Numerics,
+    pub(crate) positions: Vec<Seen>,
+    /// Positions that were to be judged.
+    pub(crate) asked: usize,
+    /// The position of the next one that would have been judged.
+    pub(crate) next: usize,
+    pub(crate) best: Option<OwnBest>,
+}
+
+/// What was seen at one position.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) position: usize,
+    pub(crate) path: Path,
+    pub(crate) row: Row,
+    /// Whether a near tie of experts explains a difference.
+    pub(crate) excused: bool,
+}
+
+/// A row of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Row {
+    Compared(Measure),
+    /// It has another length.
+    Length { found: usize, expected: usize },
+    /// It holds something that is no number.
+    NotFinite,
+}
+
+/// The same forward asked for its logits, and for its best token alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct OwnBest {
+    pub(crate) position: usize,
+    pub(crate) by_logits: Option<u32>,
+    pub(crate) by_device: Option<u32>,
+}
+
+/// What a rule found.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Broken {
+    pub(crate) position: usize,
+    pub(crate) path: Path,
+    pub(crate) rule: &'static str,
+    pub(crate) found: String,
+}
+
+/// One rule.
+pub(crate) struct Rule {
+    pub(crate) name: &'static str,
+    /// The first position that breaks it, and what was found there.
+    pub(crate) broken: fn(&Evidence) -> Option<(usize, Path, String)>,
+}
+
+/// All rules.
+pub(crate) static RULES: &[Rule] = &[
+    Rule {
+        name: "every position is there",
+        broken: |e| {
+            let missing = e.positions.len() < e.asked;
+            let found = || format!("{} of {} positions", e.positions.len(), e.asked);
+            missing.then(|| (e.next, Path::Decode, found()))
+        },
+    },
+    Rule {
+        name: "every logit is there",
+        broken: |e| {
+            first(e, |seen| match seen.row {
+                Row::Length { found, expected } => Some(format!("{found} of {expected} logits")),
+                _ => None,
+            })
+        },
+    },
+    Rule {
+        name: "logits are numbers",
+        broken: |e| {
+            first(e, |seen| {
+                (seen.row == Row::NotFinite).then(|| String::from("a value that is no number"))
+            })
+        },
+    },
+    Rule {
+        name: "cosine, outer limit",
+        broken: |e| measured(e, |_, m, _| below("cosine", m.cosine, COSINE_OUTER)),
+    },
+    Rule {
+        name: "cosine where the best tokens differ, outer limit",
+        broken: |e| {
+            measured(e, |_, m, _| {
+                let differ = m.reference_token != m.candidate_token;
+                below("cosine", m.cosine, COSINE_OUTER_ARGMAX).filter(|_| differ)
+            })
+        },
+    },
+    Rule {
+        name: "cosine",
+        broken: |e| strictly(e, |m, limits| below("cosine", m.cosine, limits.cosine)),
+    },
+    Rule {
+        name: "divergence",
+        broken: |e| strictly(e, |m, limits| above("divergence", m.kl, limits.kl)),
+    },
+    Rule {
+        name: "best token",
+        broken: |e| strictly(e, |m, limits| above("margin", m.margin, limits.margin)),
+    },
+    Rule {
+        name: "mean divergence",
+        broken: mean_divergence,
+    },
+    Rule {
+        name: "few near ties",
+        broken: |e| {
+            let excused = e.positions.iter().filter(|seen| seen.excused);
+            let most = (EXCUSED_SHARE * e.asked as f64) as usize;
+            let one_more = excused.clone().nth(most)?;
+            let found = format!("{} positions excused, {most} at most", excused.count());
+            Some((one_more.position, one_more.path, found))
+        },
+    },
+    Rule {
+        name: "own best token",
+        broken: |e| {
+            let best = e.best?;
+            let found = format!("{:?} of the logits {:?}", best.by_device, best.by_logits);
+            (best.by_device != best.by_logits).then_some((best.position, Path::Greedy, found))
+        },
+    },
+];
+
+/// The first thing that one of these rules rejects, by position; of several the first rule.
+pub(crate) fn judge<'a>(
+    rules: impl IntoIterator<Item = &'a Rule>,
+    evidence: &Evidence,
+) -> Option<Broken> {
+    let broken = rules.into_iter().filter_map(|rule| {
+        let (position, path, found) = (rule.broken)(evidence)?;
+        Some(Broken {
+            position,
+            path,
+            rule: rule.name,
+            found,
+        })
+    });
+    broken.min_by_key(|broken| broken.position)
+}
+
+/// Whether a position would be rejected if nothing explains it, but not by an outer limit.
+pub(crate) fn asks_for_an_excuse(numerics: Numerics, seen: &Seen) -> bool {
+    let evidence = Evidence {
+        numerics,
+        positions: vec![seen.clone()],
+        asked: 1,
+        next: 0,
+        best: None,
+    };
+    let excused = Evidence {
+        positions: vec![Seen {
+            excused: true,
+            ..seen.clone()
+        }],
+        // One of one would be too many.
+        asked: usize::MAX,
+        ..evidence.clone()
+    };
+    let outer = RULES.iter().skip(1);
+    judge(RULES, &evidence).is_some() && judge(outer, &excused).is_none()
+}
+
+fn mean_divergence(e: &Evidence) -> Option<(usize, Path, String)> {
+    let strict = || e.positions.iter().filter(|seen| !seen.excused);
+    let (mut sum, mut limit, mut n) = (0.0, 0.0, 0.0);
+    let mut worst: Option<(&Seen, f64)> = None;
+    for seen in strict() {
+        let Row::Compared(m) = seen.row else {
+            continue;
+        };
+        sum += m.kl;
+        limit += limits(e.numerics, seen.path).mean_kl;
+        n += 1.0;
+        if worst.is_none_or(|(_, kl)| m.kl > kl) {
+            worst = Some((seen, m.kl));
+        }
+    }
+    let (seen, _) = worst?;
+    let found = above("mean divergence", sum / n, limit / n)?;
+    Some((seen.position, seen.path, found))
+}
+
+type Found = Option<(usize, Path, String)>;
+
+fn first(e: &Evidence, rule: impl Fn(&Seen) -> Option<String>) -> Found {
+    let found = |seen: &Seen| Some((seen.position, seen.path, rule(seen)?));
+    e.positions.iter().find_map(found)
+}
+
+/// Of every position that was compared.
+fn measured(e: &Evidence, rule: impl Fn(&Seen, &Measure, &Limits) -> Option<String>) -> Found {
+    first(e, |seen| match &seen.row {
+        Row::Compared(measure) => rule(seen, measure, limits(e.numerics, seen.path)),
+        Row::Length { .. } | Row::NotFinite => None,
+    })
+}
+
+/// Of those that nothing excuses.
+fn strictly(e: &Evidence, rule: impl Fn(&Measure, &Limits) -> Option<String>) -> Found {
+    measured(e, |seen, measure, limits| {
+        rule(measure, limits).filter(|_| !seen.excused)
+    })
+}
+
+/// Rejects NaN too.
+fn below(what: &str, found: f64, limit: f64) -> Option<String> {
+    let holds = found >= limit;
+    (!holds).then(|| format!("{what} {found:.6}, {limit} at least"))
+}
+
+/// Rejects NaN too.
+fn above(what: &str, found: f64, limit: f64) -> Option<String> {
+    let holds = found <= limit;
+    (!holds).then(|| format!("{what} {found:.6}, {limit} at most"))
+}

@@ -1,0 +1,161 @@
+//! Running a probe through a session, one forward at a time.
+
+use std::time::{Duration, Instant};
+
+use candor_backend::{
+    Batch, CancelToken, Feed, Outcome, Row, RowOutput, Rows, Session, SessionError, SlotId, Step,
+    Tap, Want,
+};
+
+use super::probe::{Cut, Probe};
+use super::verdict::Path;
+
+/// Whoever waits for a verdict.
+pub struct Watching<'a> {
+    /// Ends the check, also within a forward.
+    pub cancel: CancelToken,
+    /// Hears how many positions of how many are done, and may stop it.
+    pub progress: &'a mut dyn FnMut(usize, usize) -> Step,
+    /// The time.
+    pub now: &'a dyn Fn() -> Instant,
+}
+
+/// Why a run ended early.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Ended {
+    Stopped,
+    Failed(SessionError),
+}
+
+impl From<SessionError> for Ended {
+    fn from(error: SessionError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Rows of the reference's forwards: enough to use a dequantised weight often, few enough that
+/// progress is seen and that the rows of logits are no burden.
+const REFERENCE_ROWS_MAX: usize = 48;
+
+/// A session with a probe in one of its slots.
+pub(crate) struct Runner<'a> {
+    session: &'a mut dyn Session,
+    slot: SlotId,
+    rows: Rows,
+    /// Time in forwards.
+    pub(crate) spent: Duration,
+}
+
+impl<'a> Runner<'a> {
+    /// Empties the last slot: pointers into the pool are not all zero there if there are several.
+    pub(crate) fn new(session: &'a mut dyn Session) -> Result<Self, Ended> {
+        let slot = SlotId(session.slots().saturating_sub(1));
+        session.reset(slot)?;
+        Ok(Self {
+            session,
+            slot,
+            rows: Rows::default(),
+            spent: Duration::ZERO,
+        })
+    }
+
+    pub(crate) fn session(&mut self) -> &mut dyn Session {
+        self.session
+    }
+
+    pub(crate) fn slot(&self) -> SlotId {
+        self.slot
+    }
+
+    /// One forward of `tokens`, each of which wants what `want` says of its place.
+    pub(crate) fn forward(
+        &mut self,
+        tokens: &[u32],
+        want: impl Fn(usize) -> Want,
+        watching: &mut Watching<'_>,
+    ) -> Result<&mut [RowOutput], Ended> {
+        let batch = self.batch(tokens, want);
+        let before = (watching.now)();
+        let ticket = self.session.submit(&batch, &watching.cancel)?;
+        let outcome = self.session.collect(ticket, &mut self.rows)?;
+        self.spent += (watching.now)().saturating_duration_since(before);
+        match outcome {
+            Outcome::Done => Ok(&mut self.rows.outputs),
+            Outcome::Cancelled => Err(Ended::Stopped),
+        }
+    }
+
+    /// The same with every node shown.
+    pub(crate) fn tapped(
+        &mut self,
+        tokens: &[u32],
+        want: impl Fn(usize) -> Want,
+        tap: &mut dyn Tap,
+    ) -> Result<&mut [RowOutput], Ended> {
+        let batch = self.batch(tokens, want);
+        match self.session.tapped(&batch, tap, &mut self.rows)? {
+            Outcome::Done => Ok(&mut self.rows.outputs),
+            Outcome::Cancelled => Err(Ended::Stopped),
+        }
+    }
+
+    fn batch(&self, tokens: &[u32], want: impl Fn(usize) -> Want) -> Batch {
+        let row = |(i, token): (usize, &u32)| Row {
+            slot: self.slot,
+            feed: Feed::Token(*token),
+            want: want(i),
+        };
+        Batch {
+            rows: tokens.iter().enumerate().map(row).collect(),
+        }
+    }
+}
+
+/// Shows a row of logits: its position, and how it was computed.
+pub(crate) type Show<'a> = dyn FnMut(usize, Path, &mut [f32]) + 'a;
+
+/// Runs all of a probe in these cuts and shows the rows that are judged. `done` of `total`
+/// positions were done before.
+pub(crate) fn run_all(
+    runner: &mut Runner<'_>,
+    probe: &Probe,
+    (cuts, done, total): (&[Cut], usize, usize),
+    watching: &mut Watching<'_>,
+    show: &mut Show<'_>,
+) -> Result<(), Ended> {
+    let first = probe.first_judged();
+    for cut in cuts {
+        let start = cut.rows.start;
+        tell(watching, done + start, total)?;
+        let want = |i: usize| match start + i >= first {
+            true => Want::Logits,
+            false => Want::Nothing,
+        };
+        let outputs = runner.forward(&probe.ids()[cut.rows.clone()], want, watching)?;
+        let judged = cut.rows.clone().filter(|position| *position >= first);
+        for (position, output) in judged.zip(outputs) {
+            if let RowOutput::Logits(logits) = output {
+                show(position, cut.path, logits);
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn tell(watching: &mut Watching<'_>, done: usize, total: usize) -> Result<(), Ended> {
+    if watching.cancel.is_cancelled() || (watching.progress)(done, total) == Step::Stop {
+        return Err(Ended::Stopped);
+    }
+    Ok(())
+}
+
+/// Cuts of which none has more rows than the reference takes at once.
+pub(crate) fn for_reference(probe: &Probe) -> Vec<Cut> {
+    let mut cuts = Vec::new();
+    for start in (0..probe.ids().len()).step_by(REFERENCE_ROWS_MAX) {
+        let rows = start..(start + REFERENCE_ROWS_MAX).min(probe.ids().len());
+        let path = Path::Prefill;
+        cuts.push(Cut { rows, path });
+    }
+    cuts
+}

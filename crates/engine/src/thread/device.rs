@@ -1,0 +1,436 @@
+//! The engine thread with a device that is not the reference: proofs on prompts, checks while it
+//! serves, and the way back to the reference.
+
+use std::mem;
+use std::sync::Arc;
+
+use candor_backend::{Backend, CancelToken, OpenOptions, Step};
+
+use super::Worker;
+use crate::guard::{
+    self, AUDIT_TOKENS_MAX, Audited, Candidate, Mode, NotJudged, Policy, Probe, Reference,
+    Remembered, Report, Verdict, Watching,
+};
+use crate::guarded::guarded;
+use crate::load::{
+    At, DeviceWish, ExactSide, Live, LoadFailure, LoadedModel, PassedOver, Proof, Serving, Source,
+    WhyNot, reference_live,
+};
+use crate::message::{
+    EngineState, FinishReason, Recheck, RecheckJob, Rechecked, TurnCode,
+};
+
+/// What a check is asked for with.
+struct Ask<'a> {
+    mode: Mode,
+    probe: &'a Probe,
+    remembered: Option<Arc<Remembered>>,
+    cancel: CancelToken,
+}
+
+/// Hears how far a check is.
+type Heard<'a> = dyn FnMut(&mut Worker, usize, usize) -> Step + 'a;
+
+impl Worker {
+    pub(super) fn judges_every_prompt(&self) -> bool {
+        let every = |live: &Live| live.mode == Mode::EveryPrompt && is_on_device(live);
+        self.live.as_ref().is_some_and(every)
+    }
+
+    /// The reply on whose prompt the device has to be proven before anything else is computed.
+    pub(super) fn next_to_prove(&self) -> Option<usize> {
+        let live = self.live.as_ref()?;
+        let waits = match &live.serving {
+            Serving::Awaiting(_) => true,
+            Serving::Ready(_) if self.judges_every_prompt() => {
+                // The check takes a slot, and what is being written keeps its own.
+                !self.sequences.iter().any(|s| s.is_live() && s.slot.is_some())
+            }
+            Serving::Ready(_) | Serving::Nobody => false,
+        };
+        let mut asked: Vec<usize> = (0..self.sequences.len()).collect();
+        asked.retain(|i| self.sequences[*i].is_live() && waits);
+        asked.into_iter().min_by_key(|i| self.sequences[*i].priority)
+    }
+
+    /// Proves the device on the prompt of a reply, which then begins.
+    pub(super) fn prove(&mut self, i: usize) {
+        self.end_stopped();
+        let Some(live) = &self.live else {
+            return;
+        };
+        // Whoever is first may have been stopped just now.
+        let Some(sequence) = self.sequences.get(i) else {
+            return;
+        };
+        let cancel = sequence.cancel.clone();
+        let probe = match Probe::of_prompt(sequence.prompt(), live.info.subject()) {
+            Ok(probe) => probe,
+            Err(reason) => return self.fall_back(WhyNot::NotJudged(reason)),
+        };
+        let ask = Ask {
+            mode: live.mode,
+            probe: &probe,
+            remembered: None,
+            cancel,
+        };
+        let mut heard = |worker: &mut Self, done: usize, total: usize| {
+            worker.inbox.take_in();
+            worker.sequences[i].say_proving(done, total);
+            Step::Go
+        };
+        let Some(verdict) = self.judge(ask, &mut heard) else {
+            return;
+        };
+        match verdict {
+            Ok(report) => {
+                self.sequences[i].say_proven(Arc::clone(&report));
+                self.now_proven(report);
+            }
+            // The reply was stopped; the next one asks again.
+            Err(WhyNot::NotJudged(NotJudged::Stopped)) => self.end_stopped(),
+            Err(why) => self.fall_back(why),
+        }
+    }
+
+    /// Ends the replies that were stopped.
+    pub(super) fn end_stopped(&mut self) {
+        let now = self.now();
+        let stopped = |sequence: &mut crate::Sequence| sequence.cancel.is_cancelled();
+        let stopped: Vec<_> = self.sequences.extract_if(.., stopped).collect();
+        for mut sequence in stopped {
+            sequence.finish(FinishReason::Cancelled);
+            sequence.close(now, || (TurnCode::Internal, String::new()));
+        }
+    }
+
+    /// Takes the right to serve from what has it, and gives it back if the guard accepts it. None
+    /// if nothing serves.
+    fn judge(&mut self, ask: Ask<'_>, heard: &mut Heard<'_>) -> Option<Result<Arc<Report>, WhyNot>> {
+        let mut live = self.live.take()?;
+        let candidate = match mem::replace(&mut live.serving, Serving::Nobody) {
+            Serving::Ready(servable) => servable.to_be_judged(live.info.device.clone()),
+            Serving::Awaiting(candidate) => candidate,
+            Serving::Nobody => return None,
+        };
+        let verdict = self.with_reference(&mut live, &ask, heard, |reference, policy, watching| {
+            guard::verify(reference, candidate, ask.probe, policy, watching)
+        });
+        let judged = match verdict {
+            Verdict::Accepted {
+                servable, report, ..
+            } => {
+                live.serving = Serving::Ready(servable);
+                Ok(report)
+            }
+            Verdict::Rejected(report) => Err(WhyNot::Rejected(report)),
+            Verdict::NotJudged { reason, candidate } => {
+                live.serving = Serving::Awaiting(candidate);
+                Err(WhyNot::NotJudged(reason))
+            }
+        };
+        self.live = Some(live);
+        Some(judged)
+    }
+
+    /// Runs a check with the reference's side of it.
+    fn with_reference<T>(
+        &mut self,
+        live: &mut Live,
+        ask: &Ask<'_>,
+        heard: &mut Heard<'_>,
+        check: impl FnOnce(&mut Reference<'_>, Policy, &mut Watching<'_>) -> T,
+    ) -> T {
+        let policy = Policy {
+            id: self.verdict_id(),
+            mode: ask.mode,
+        };
+        let clock = Arc::clone(&self.config.clock);
+        // The backends cannot be borrowed while the watcher has the rest.
+        let mut backends = mem::take(&mut self.backends);
+        let cancel = CancelToken::any([ask.cancel.clone(), self.inbox.closing.clone()]);
+        let info = Arc::clone(&live.info);
+        let (weights, options) = (&mut live.exact, live.options);
+        let tokens = ask.probe.ids().len() + 1;
+        let mut open = || match backends.last_mut() {
+            Some(backend) => ExactSide {
+                backend: &mut **backend,
+                model: &info.model,
+                weights,
+                options,
+            }
+            .open(tokens),
+            None => Err(LoadFailure::NoBackend.to_string()),
+        };
+        let mut reference = Reference {
+            model: &info.model,
+            open: &mut open,
+            remembered: ask.remembered.clone(),
+        };
+        let mut progress = |done: usize, total: usize| heard(self, done, total);
+        let mut watching = Watching {
+            cancel,
+            progress: &mut progress,
+            now: &*clock,
+        };
+        let checked = check(&mut reference, policy, &mut watching);
+        self.backends = backends;
+        checked
+    }
+
+    fn now_proven(&mut self, report: Arc<Report>) {
+        self.now_by(|_| Proof::Proven(report));
+    }
+
+    /// Tells everybody by what right the device serves.
+    fn now_by(&mut self, right: impl FnOnce(Mode) -> Proof) {
+        if let Some(live) = &mut self.live {
+            live.info = Arc::new(LoadedModel {
+                proof: right(live.mode),
+                ..LoadedModel::clone(&live.info)
+            });
+        }
+        self.tell_ready();
+    }
+
+    fn tell_ready(&self) {
+        if let Some(live) = &self.live {
+            self.state.tell(EngineState::Ready {
+                model: Arc::clone(&live.info),
+                refused: self.refused.clone(),
+            });
+        }
+    }
+
+    /// Holds a device that serves against the reference once more.
+    pub(super) fn recheck(&mut self, job: RecheckJob) {
+        let RecheckJob {
+            what,
+            cancel,
+            answer,
+        } = job;
+        let serves = |live: &Live| is_on_device(live) && matches!(live.serving, Serving::Ready(_));
+        let rechecked = match (self.live.as_ref().is_some_and(serves), what) {
+            (false, _) => Rechecked::NotNeeded,
+            (true, Recheck::Probe) => self.probe_again(cancel),
+            (true, Recheck::Audit) => self.audit(cancel),
+        };
+        // Nobody may be waiting for the answer; the state says the same.
+        answer.send(rechecked).ok();
+    }
+
+    fn probe_again(&mut self, cancel: CancelToken) -> Rechecked {
+        let Some(live) = &self.live else {
+            return Rechecked::NotNeeded;
+        };
+        let subject = live.info.subject();
+        let probe = match &live.probe {
+            Some(ids) => Probe::of_text(ids, subject),
+            None => Probe::built_in(subject),
+        };
+        let probe = match probe {
+            Ok(probe) => probe,
+            Err(reason) => return Rechecked::NotJudged(reason),
+        };
+        let ask = Ask {
+            mode: live.mode,
+            probe: &probe,
+            remembered: live.remembered.clone(),
+            cancel,
+        };
+        let mut heard = |worker: &mut Self, _: usize, _: usize| {
+            worker.inbox.take_in();
+            Step::Go
+        };
+        match self.judge(ask, &mut heard) {
+            None => Rechecked::NotNeeded,
+            Some(Ok(report)) => {
+                self.now_proven(Arc::clone(&report));
+                Rechecked::Kept(report)
+            }
+            Some(Err(WhyNot::Rejected(report))) => {
+                self.fall_back(WhyNot::Rejected(Arc::clone(&report)));
+                Rechecked::Withdrawn(report)
+            }
+            // What was not proven again does not serve; the next prompt decides.
+            Some(Err(WhyNot::NotJudged(reason @ NotJudged::Stopped))) => {
+                self.now_by(Proof::Awaited);
+                Rechecked::NotJudged(reason)
+            }
+            Some(Err(why)) => {
+                let reason = why.to_string();
+                self.fall_back(why);
+                Rechecked::NotJudged(NotJudged::Candidate { reason })
+            }
+        }
+    }
+
+    /// Audits the device on the conversation that was written last.
+    fn audit(&mut self, cancel: CancelToken) -> Rechecked {
+        let Some(mut live) = self.live.take() else {
+            return Rechecked::NotNeeded;
+        };
+        let Serving::Ready(servable) = mem::replace(&mut live.serving, Serving::Nobody) else {
+            self.live = Some(live);
+            return Rechecked::NotNeeded;
+        };
+        let written = servable.slots().iter().max_by_key(|slot| slot.used);
+        let mut ids = written.map_or(Vec::new(), |slot| slot.tokens.clone());
+        ids.truncate(AUDIT_TOKENS_MAX);
+        let options = OpenOptions {
+            slots_max: 1,
+            state_tokens: (ids.len() + candor_arch::PAGE_TOKENS).min(live.options.ctx_len),
+            ..live.options
+        };
+        let probe = Probe::of_prompt(&ids, live.info.subject());
+        let session = live.weights.open(options);
+        let ready = match (probe, session) {
+            (Err(reason), _) => Err(reason),
+            (_, Err(error)) => Err(NotJudged::Candidate {
+                reason: error.to_string(),
+            }),
+            (Ok(probe), Ok(session)) => Ok((probe, session)),
+        };
+        let audited = match ready {
+            Err(reason) => Audited::NotJudged(servable, reason),
+            Ok((probe, session)) => {
+                let audited = Candidate::new(session, live.info.device.clone());
+                let ask = Ask {
+                    mode: live.mode,
+                    probe: &probe,
+                    remembered: None,
+                    cancel,
+                };
+                // Whoever asks for anything comes first.
+                let mut heard = |worker: &mut Self, _: usize, _: usize| {
+                    worker.inbox.take_in();
+                    match worker.inbox.backlog.is_empty() {
+                        true => Step::Go,
+                        false => Step::Stop,
+                    }
+                };
+                self.with_reference(&mut live, &ask, &mut heard, |reference, policy, watching| {
+                    guard::audit(reference, (servable, audited), &probe, policy, watching)
+                })
+            }
+        };
+        let (serving, rechecked) = match audited {
+            Audited::Kept(servable, report) => (Serving::Ready(servable), Rechecked::Kept(report)),
+            Audited::NotJudged(servable, reason) => {
+                (Serving::Ready(servable), Rechecked::NotJudged(reason))
+            }
+            Audited::Withdrawn(report) => (Serving::Nobody, Rechecked::Withdrawn(report)),
+        };
+        live.serving = serving;
+        self.live = Some(live);
+        if let Rechecked::Withdrawn(report) = &rechecked {
+            self.fall_back(WhyNot::Rejected(Arc::clone(report)));
+        }
+        rechecked
+    }
+
+    /// Goes on with the reference, at the same tokens. What computed before is given up and not
+    /// asked again until the model is loaded again.
+    pub(super) fn fall_back(&mut self, why: WhyNot) {
+        let reason = why.to_string();
+        let Some(live) = self.live.take() else {
+            return;
+        };
+        let Live {
+            serving,
+            weights,
+            exact,
+            info,
+            options,
+            wish,
+            ..
+        } = live;
+        // What broke down may break down again when it is given up.
+        guarded(move || drop((serving, exact, weights))).ok();
+        if wish == DeviceWish::Device {
+            return self.break_down(TurnCode::DeviceLost, reason);
+        }
+        let mut backends = mem::take(&mut self.backends);
+        let placed = guarded(|| self.open_reference(&info, options, &mut backends));
+        self.backends = backends;
+        let failure = match placed {
+            Ok(Ok(live)) => return self.go_on(live, (&info, why)),
+            Ok(Err(failure)) => failure.to_string(),
+            Err(panic) => panic,
+        };
+        let reason = format!("{reason}; the processor cannot go on: {failure}");
+        self.break_down(TurnCode::DeviceLost, reason);
+    }
+
+    fn open_reference(
+        &mut self,
+        info: &Arc<LoadedModel>,
+        options: OpenOptions,
+        backends: &mut [Box<dyn Backend>],
+    ) -> Result<Live, LoadFailure> {
+        let backend = backends.last_mut().ok_or(LoadFailure::NoBackend)?;
+        let device = backend.probe().map_err(LoadFailure::NoDevice)?;
+        let started = self.now();
+        let mut watch = |stage, done, total| {
+            self.inbox.take_in();
+            self.end_stopped();
+            let at = At {
+                stage,
+                device: Some(&device),
+                done,
+                total,
+            };
+            self.tell_loading((&info.path, Some(Arc::clone(info))), started, at);
+            match self.inbox.closing.is_cancelled() {
+                true => Step::Stop,
+                false => Step::Go,
+            }
+        };
+        let source = Source {
+            path: &info.path,
+            model: &info.model,
+            options,
+        };
+        let (servable, weights) = reference_live(source, &mut **backend, &mut watch)?;
+        let live = Live {
+            info: Arc::new(LoadedModel {
+                numerics: servable.session().numerics(),
+                weights_bytes: weights.weights_bytes(),
+                proof: Proof::Reference,
+                device,
+                ..LoadedModel::clone(info)
+            }),
+            serving: Serving::Ready(servable),
+            weights,
+            exact: None,
+            remembered: None,
+            options,
+            wish: DeviceWish::Auto,
+            mode: Mode::Probe,
+            probe: None,
+        };
+        Ok(live)
+    }
+
+    fn go_on(&mut self, mut live: Live, (before, why): (&LoadedModel, WhyNot)) {
+        let reason = why.to_string();
+        let mut info = LoadedModel::clone(&live.info);
+        info.passed_over.push(PassedOver {
+            device: Some(before.device.clone()),
+            why,
+        });
+        live.info = Arc::new(info);
+        if let Some(servable) = live.servable() {
+            let served = servable.served();
+            for sequence in &mut self.sequences {
+                sequence.move_to(served, &reason);
+            }
+        }
+        self.live = Some(live);
+        self.tell_ready();
+    }
+}
+
+fn is_on_device(live: &Live) -> bool {
+    live.info.proof != Proof::Reference
+}
