@@ -1,7 +1,7 @@
 // The codebooks of the IQ1, IQ2 and IQ3 types. A vector is kept as the places of its values in the
 // list of the type's levels, the first value lowest: two bits each where there are three levels, a
 // nibble where there are eight. `prmt` takes four nibbles and gives the bytes at those places.
-// crates/cuda/tests/grids.rs holds the vectors against crates/quant.
+// crates/cuda/tests/storage_types.rs holds the vectors against crates/quant.
 //
 // Facts of the formats; source: the grids of ggml (ggml-common.h). A type's header says which of
 // them it needs, so that no module carries another's.

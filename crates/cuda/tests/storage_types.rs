@@ -1,11 +1,12 @@
-//! The codebooks in the kernels' headers against those of `candor-quant`: every vector, as the
-//! values that a block gives which names it.
+//! The kernels' headers of storage types against `candor-quant`: their sizes, and every vector of
+//! their codebooks as the values that a block gives which names it. What they make of blocks is
+//! held against it by the conformance suite.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot read its data has to stop"
 )]
 
-use candor_quant::by_name;
+use candor_quant::{QuantType, TYPES, by_name};
 
 /// One half-precision number, for the unit of a block.
 const ONE: u16 = 0x3c00;
@@ -97,12 +98,38 @@ const CODEBOOKS: &[Codebook] = &[
 ];
 
 #[test]
+fn every_type_has_a_header_of_its_sizes() {
+    for quant in TYPES {
+        let name = quant.name.to_ascii_lowercase();
+        let header = header(&format!("quant/{name}.cuh"));
+        let says = |what: &str| header.contains(&format!("static constexpr {what};\n"));
+        assert!(
+            says(&format!("int BYTES = {}", quant.block_bytes)),
+            "{name}"
+        );
+        assert!(says(&is_float(quant)), "{name}");
+        if quant.dot.is_some() {
+            assert!(
+                says(&format!("int ELEMS = {}", quant.block_elems)),
+                "{name}"
+            );
+        }
+    }
+}
+
+fn is_float(quant: &QuantType) -> String {
+    format!("bool IS_FLOAT = {}", quant.dot.is_none())
+}
+
+/// A header of the kernels.
+fn header(name: &str) -> String {
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernels/include/");
+    std::fs::read_to_string(format!("{include}{name}")).unwrap()
+}
+
+#[test]
 fn codebooks_hold_the_vectors_of_the_types() {
-    let header = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../kernels/include/grids.cuh"
-    );
-    let header = std::fs::read_to_string(header).unwrap();
+    let header = header("grids.cuh");
     for codebook in CODEBOOKS {
         check(codebook, &words(&header, codebook.array));
     }
