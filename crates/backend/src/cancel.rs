@@ -1,7 +1,7 @@
 //! The flag that stops work.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A flag that one side sets and the other polls. Setting it twice, or after the work has ended,
 /// does nothing. Every piece of work that can take long takes one; there is no way to run without.
@@ -10,6 +10,8 @@ pub struct CancelToken {
     own: Arc<AtomicBool>,
     /// Flags that count as this one.
     also: Option<Arc<[CancelToken]>>,
+    /// Questions that are still answered with no.
+    patience: Option<Arc<AtomicUsize>>,
 }
 
 impl CancelToken {
@@ -22,8 +24,17 @@ impl CancelToken {
     /// touching them. For a forward that computes rows of several requests.
     pub fn any(tokens: impl IntoIterator<Item = CancelToken>) -> Self {
         Self {
-            own: Arc::default(),
             also: Some(tokens.into_iter().collect()),
+            ..Self::default()
+        }
+    }
+
+    /// A token that answers so many questions with no and is cancelled then. For tests, which so
+    /// stop work at each place where it asks.
+    pub fn after(questions: usize) -> Self {
+        Self {
+            patience: Some(Arc::new(AtomicUsize::new(questions))),
+            ..Self::default()
         }
     }
 
@@ -36,6 +47,11 @@ impl CancelToken {
     /// Whether somebody asked for the end.
     pub fn is_cancelled(&self) -> bool {
         self.own.load(Ordering::Relaxed)
+            || self.patience.as_ref().is_some_and(|left| {
+                let less = |left: usize| left.checked_sub(1);
+                let order = Ordering::Relaxed;
+                left.fetch_update(order, order, less).is_err()
+            })
             || self
                 .also
                 .as_ref()
@@ -65,5 +81,12 @@ mod tests {
         joint.cancel();
         assert!(joint.is_cancelled() && !parts[0].is_cancelled());
         assert!(!joint.same_as(&parts[0]) && joint.same_as(&joint.clone()));
+    }
+
+    #[test]
+    fn a_patient_token_answers_so_often() {
+        let token = CancelToken::after(2);
+        let answers = [(); 4].map(|()| token.clone().is_cancelled());
+        assert_eq!(answers, [false, false, true, true]);
     }
 }

@@ -53,6 +53,13 @@ pub enum Unavailable {
         /// The lowest that will do.
         needed: String,
     },
+    /// There is no card of the number that was asked for.
+    NoSuchDevice {
+        /// The number, counted from 0.
+        asked: usize,
+        /// How many cards there are.
+        found: usize,
+    },
     /// A card is there, and this version has no code to use it.
     NotUsedYet {
         /// The card's name.

@@ -321,11 +321,8 @@ impl<S: Store> Paging<S> {
     fn grow(&mut self, slot: SlotId, tokens: usize) -> bool {
         let ready = !self.store.has_sums() || self.store.ready(slot.0);
         let store = &mut self.store;
-        let kinds = self.kinds.iter_mut().enumerate();
-        ready
-            && kinds
-                .map(|(kind, tables)| tables.grow(slot.0, tokens, || store.make_page(kind)))
-                .all(|grown| grown)
+        let mut kinds = self.kinds.iter_mut().enumerate();
+        ready && kinds.all(|(kind, tables)| tables.grow(slot.0, tokens, || store.make_page(kind)))
     }
 
     fn copy_pages(&mut self, kind: usize, (from, to): (SlotId, SlotId), len: usize) -> bool {

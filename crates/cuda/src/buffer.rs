@@ -43,7 +43,6 @@ impl Layout {
 pub(crate) struct Arena {
     device: Rc<Device>,
     ptr: DevicePtr,
-    bytes: usize,
 }
 
 impl Arena {
@@ -53,18 +52,12 @@ impl Arena {
         Ok(Self {
             device: Rc::clone(device),
             ptr: device.allocate(bytes)?,
-            bytes,
         })
     }
 
     /// Where it begins.
     pub(crate) fn ptr(&self) -> DevicePtr {
         self.ptr
-    }
-
-    /// How large it is.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 }
 

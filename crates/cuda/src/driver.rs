@@ -1,4 +1,5 @@
-//! The calls into the driver. Runs in the child process only: any of them may hang or crash.
+//! The calls into the driver by which it is looked at. They run in the child process only: any of
+//! them may hang or crash.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -52,6 +53,15 @@ pub(crate) fn look() -> Answer {
         answer
     });
     answer.unwrap_or_else(|refusal| refusal)
+}
+
+/// Loads the library for good, in a process that is going to use it. Whether that succeeded shows
+/// when it is used.
+pub(crate) fn preload() {
+    if let Ok(library) = open() {
+        // It stays: unloading it while it is in use would crash.
+        std::mem::forget(library);
+    }
 }
 
 fn open() -> Result<Library, Answer> {

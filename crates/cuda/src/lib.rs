@@ -1,15 +1,21 @@
-//! NVIDIA cards: so far only the question whether there is one.
+//! NVIDIA cards: whether there is one that works, and a backend that computes on it.
 //!
-//! [`probe`] starts a child process of the program itself, which loads the driver and answers on
-//! its standard output ([`probe_child`]). A driver that hangs or crashes takes down only that
-//! child, and becomes a reason in plain words.
+//! [`find`] starts a child process of the program itself, which loads the driver and answers on its
+//! standard output ([`probe_child`]). A driver that hangs or crashes takes down only that child, and
+//! becomes a reason in plain words. Only what the child has seen becomes a [`CudaBackend`].
 //!
-//! What it deliberately does not do: it computes nothing. This version has no code that would use
-//! a card, so every answer is an [`Unavailable`](candor_backend::Unavailable); where a card is
-//! found the answer is `NotUsedYet`.
+//! The backend uploads the weights as they are in the file, keeps the state of its sessions in the
+//! card's memory, and launches the kernels that the program carries as PTX (`kernels/`). A token is
+//! one launch of a captured graph; a prompt is launched step by step, so that it can be stopped.
+//! Prompts are multiplied in float16 on the tensor cores, replies with 8-bit activations.
 //!
-//! Start reading at [`probe`]; `driver.rs` holds the calls into the driver and the only unsafe
-//! code.
+//! What it deliberately does not do: it computes nothing in float32 from end to end (the processor
+//! is the reference), keeps no keys in 8 bits, splits no model over cards, and needs nothing of
+//! CUDA but the driver.
+//!
+//! Start reading at [`CudaBackend`], then `session.rs` and `enqueue.rs`; `ops/` has one file per
+//! operation, `device/` and `launch.rs` the calls into the driver, `probe.rs` and `driver.rs` the
+//! child.
 
 mod answer;
 mod backend;

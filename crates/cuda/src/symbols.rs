@@ -14,7 +14,6 @@ pub(crate) const SYMBOLS: &[&str] = &[
     "cuDriverGetVersion",
     "cuEventCreate",
     "cuEventDestroy_v2",
-    "cuEventQuery",
     "cuEventRecord",
     "cuEventSynchronize",
     "cuFuncSetAttribute",

@@ -70,7 +70,6 @@ impl Weights {
                 rows,
                 cols: tensor.cols(),
                 row_bytes,
-                experts,
                 expert_bytes,
             })
         });

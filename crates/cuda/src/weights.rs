@@ -16,8 +16,6 @@ pub(crate) struct Matrix {
     pub(crate) cols: usize,
     /// From one row to the next.
     pub(crate) row_bytes: usize,
-    /// 1 where there are none.
-    pub(crate) experts: usize,
     /// From one expert's matrix to the next.
     pub(crate) expert_bytes: usize,
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_uint;
 use std::rc::Rc;
 
-use cudarc::driver::sys::{self, CUevent_flags, CUresult};
+use cudarc::driver::sys::{self, CUevent_flags};
 
 use super::{Device, Fault};
 
@@ -45,16 +45,6 @@ impl Event {
         self.device.checked("cuEventSynchronize", unsafe {
             sys::cuEventSynchronize(self.event)
         })
-    }
-
-    /// Whether the stream has passed the mark.
-    pub(crate) fn has_passed(&self) -> Result<bool, Fault> {
-        self.device.healthy()?;
-        // SAFETY: the event lives.
-        match unsafe { sys::cuEventQuery(self.event) } {
-            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            code => self.device.checked("cuEventQuery", code).map(|()| true),
-        }
     }
 }
 

@@ -20,6 +20,7 @@ use std::rc::Rc;
 use cudarc::driver::sys::{self, CUresult};
 
 use crate::codes;
+use crate::driver;
 use crate::launch::{Args, Grid, Kernel};
 use crate::symbols::SYMBOLS;
 
@@ -35,7 +36,6 @@ pub(crate) struct Device {
     stream: sys::CUstream,
     /// Compute capability.
     capability: (i32, i32),
-    multiprocessors: usize,
     modules: RefCell<HashMap<String, sys::CUmodule>>,
     poison: RefCell<Option<Fault>>,
 }
@@ -64,7 +64,6 @@ impl Device {
             context,
             stream: std::ptr::null_mut(),
             capability: (0, 0),
-            multiprocessors: 1,
             modules: RefCell::default(),
             poison: RefCell::default(),
         };
@@ -78,9 +77,6 @@ impl Device {
             this.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             this.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
-        let multiprocessors =
-            this.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
-        this.multiprocessors = usize::try_from(multiprocessors).unwrap_or(1).max(1);
         Ok(Rc::new(this))
     }
 
@@ -97,11 +93,6 @@ impl Device {
     /// Compute capability.
     pub(crate) fn capability(&self) -> (i32, i32) {
         self.capability
-    }
-
-    /// Multiprocessors: a grid of fewer blocks leaves some idle.
-    pub(crate) fn multiprocessors(&self) -> usize {
-        self.multiprocessors
     }
 
     /// Enqueues a kernel.
@@ -204,6 +195,7 @@ fn succeeded(call: &'static str, code: CUresult) -> Result<(), Fault> {
 /// Looks every function up once: from here on no call can panic for a missing one.
 fn check_symbols() -> Result<(), Fault> {
     let missing = catch_unwind(|| {
+        preload();
         // SAFETY: loads the driver's library, which the probe's child process has done before.
         let library = unsafe { sys::culib() };
         SYMBOLS.iter().find(|name| {
@@ -217,6 +209,15 @@ fn check_symbols() -> Result<(), Fault> {
         Err(_) => String::from("the driver's library does not load"),
     };
     Err(Fault::Lost { reason })
+}
+
+/// Loads the library from where the probe found it, if cudarc would not look there: it then finds it
+/// by its name.
+fn preload() {
+    // SAFETY: only asks the loader for the driver's library by its names.
+    if !unsafe { sys::is_culib_present() } {
+        driver::preload();
+    }
 }
 
 fn start(ordinal: usize) -> Result<sys::CUdevice, Fault> {

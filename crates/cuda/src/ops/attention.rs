@@ -12,8 +12,13 @@ use crate::prepare::{Panels, Prepare, StepPtrs};
 use crate::state::KvPlace;
 
 /// Values of a head: as many as the kernels have room for, in 16-byte pieces.
-pub(crate) const HEAD_DIM_MAX: usize = 256;
-pub(crate) const HEAD_DIM_STEP: usize = 8;
+const HEAD_DIM_MAX: usize = 256;
+const HEAD_DIM_STEP: usize = 8;
+
+/// Whether there are kernels for heads of so many values.
+pub(crate) fn fits(head_dim: usize) -> bool {
+    head_dim <= HEAD_DIM_MAX && head_dim.is_multiple_of(HEAD_DIM_STEP)
+}
 
 /// Tokens of a part, from an absolute multiple of as many.
 const SPLIT_TOKENS: usize = 128;

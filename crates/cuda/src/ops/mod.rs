@@ -69,7 +69,17 @@ pub(crate) fn prepare(p: &mut Prepare<'_>, step: &Step) -> Result<Box<dyn Launch
 /// What of a model no kernel computes.
 pub(crate) fn unsupported(graph: &Graph, index: &Index) -> Vec<Unsupported> {
     let mut missing = Vec::new();
+    let mut add = |it: Unsupported| {
+        if !missing.contains(&it) {
+            missing.push(it);
+        }
+    };
     for node in &graph.nodes {
+        if let Op::Attention { head_dim, .. } = node.op
+            && !attention::fits(head_dim)
+        {
+            add(Unsupported::Op("attention with heads of this size"));
+        }
         for weight in node.op.weights() {
             let weight = graph.weight(weight);
             let quant = index.tensor(&weight.name).map(|tensor| tensor.quant);
@@ -78,9 +88,8 @@ pub(crate) fn unsupported(graph: &Graph, index: &Index) -> Vec<Unsupported> {
                 continue;
             };
             let module = format!("{stem}_{}", quant.name.to_ascii_lowercase());
-            let unknown = Unsupported::Type(quant.name.to_owned());
-            if ptx::text(&module, OLDEST).is_none() && !missing.contains(&unknown) {
-                missing.push(unknown);
+            if ptx::text(&module, OLDEST).is_none() {
+                add(Unsupported::Type(quant.name.to_owned()));
             }
         }
     }

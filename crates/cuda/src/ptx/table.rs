@@ -327,7 +327,7 @@ pub(super) const MODULES: &[Module] = &[
     Module {
         name: "gated_ffn_iq2_xs",
         sm75: include_str!("../../../../kernels/ptx/gated_ffn_iq2_xs.sm75.ptx"),
-        sm80: include_str!("../../../../kernels/ptx/gated_ffn_iq2_xs.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/gated_ffn_iq2_xs.sm80.ptx"),
     },
     Module {
         name: "gated_ffn_iq2_xxs",
