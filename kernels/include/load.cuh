@@ -44,9 +44,9 @@ DEVICE void load_words(const u8* p, u32 (&words)[N]) {
             words[i] = reinterpret_cast<const u32*>(p)[i];
         }
     } else if constexpr (ALIGN == 2) {
-        u64 address = reinterpret_cast<u64>(p);
-        const u32* aligned = reinterpret_cast<const u32*>(address & ~3ull);
-        u32 selector = (address & 2) != 0 ? 0x5432u : 0x3210u;
+        u64 crooked = reinterpret_cast<u64>(p) & 2;
+        const u32* aligned = reinterpret_cast<const u32*>(p - crooked);
+        u32 selector = crooked != 0 ? 0x5432u : 0x3210u;
         u32 word = aligned[0];
         for (int i = 0; i < N; i++) {
             u32 next = aligned[i + 1];
@@ -67,6 +67,16 @@ DEVICE constexpr u32 bytes_of(u32 byte) { return byte * 0x01010101u; }
 // In each byte: value - less, both below 128.
 DEVICE u32 subtract_bytes(u32 values, u32 less) {
     return ((values | 0x80808080u) - bytes_of(less)) ^ 0x80808080u;
+}
+
+// The four signed bytes of a word as floats: byte + 128 as the last bits of 2^23, less both. Two
+// instructions a value, neither of them a conversion, which run at a quarter of the speed.
+DEVICE void byte_values(u32 word, float (&values)[4]) {
+    u32 above_zero = word ^ 0x80808080u;
+    for (int i = 0; i < 4; i++) {
+        u32 bits = __byte_perm(above_zero, 0x4b000000u, 0x7540u + i);
+        values[i] = __uint_as_float(bits) - 8388736.0f;
+    }
 }
 
 // Four bits, one in each byte.

@@ -109,13 +109,15 @@ DEVICE void store_halves_32(const u8* row, int col, int cols, uint4* to) {
         for (int i = 0; i < 4; i++) {
             int half = Q::SCALES == 2 ? i / 2 : 0;
             float v[8];
-            for (int j = 0; j < 8; j++) {
-                u32 word = q[2 * i + j / 4];
-                float code = static_cast<float>(static_cast<i8>((word >> (j % 4 * 8)) & 0xffu));
-                if constexpr (Q::HAS_OFFSET) {
-                    v[j] = fmaf(scale[half], code, offset[half]);
-                } else {
-                    v[j] = scale[half] * code;
+            for (int j = 0; j < 8; j += 4) {
+                float codes[4];
+                byte_values(q[2 * i + j / 4], codes);
+                for (int k = 0; k < 4; k++) {
+                    if constexpr (Q::HAS_OFFSET) {
+                        v[j + k] = fmaf(scale[half], codes[k], offset[half]);
+                    } else {
+                        v[j + k] = scale[half] * codes[k];
+                    }
                 }
             }
             to[i] = pack_8(v);

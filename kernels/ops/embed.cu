@@ -26,13 +26,16 @@ DEVICE void write_values(const u8* row, int first, int width, float* to) {
         float offset[2];
         Q::unpack32(row + static_cast<u64>(unit / SUBS) * Q::BYTES, unit % SUBS, q, scale, offset);
 #pragma unroll
-        for (int i = 0; i < 32; i++) {
-            int half = Q::SCALES == 2 ? i / 16 : 0;
-            float code = static_cast<float>(static_cast<i8>((q[i / 4] >> (i % 4 * 8)) & 0xffu));
-            if constexpr (Q::HAS_OFFSET) {
-                to[i] = fmaf(scale[half], code, offset[half]);
-            } else {
-                to[i] = scale[half] * code;
+        for (int i = 0; i < 8; i++) {
+            int half = Q::SCALES == 2 ? i / 4 : 0;
+            float codes[4];
+            byte_values(q[i], codes);
+            for (int j = 0; j < 4; j++) {
+                if constexpr (Q::HAS_OFFSET) {
+                    to[4 * i + j] = fmaf(scale[half], codes[j], offset[half]);
+                } else {
+                    to[4 * i + j] = scale[half] * codes[j];
+                }
             }
         }
     }

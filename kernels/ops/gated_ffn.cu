@@ -26,7 +26,7 @@ DEVICE GateUp gate_up_of(GateUp w, u64 expert_bytes, int expert) {
 
 // Blocks: (stride of the panel that is written, or inner, over 32; rows or pairs). The panel gets its
 // zeroes past `inner` too.
-extern "C" __global__ void __launch_bounds__(GATED_THREADS)
+extern "C" __global__ void __launch_bounds__(GATED_THREADS, 2)
     gated_ffn_decode_1(GateUp w, Factor x, GatedOut out, Choice choice) {
     __shared__ GatedShared<1> shared;
     int pair = blockIdx.y;
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(GATED_THREADS)
 
 // Blocks: (as above, groups of four rows). All rows of a group are read and written, which the
 // panels have.
-extern "C" __global__ void __launch_bounds__(GATED_THREADS)
+extern "C" __global__ void __launch_bounds__(GATED_THREADS, 1)
     gated_ffn_decode_4(GateUp w, Factor x, GatedOut out) {
     __shared__ GatedShared<4> shared;
     int row = blockIdx.y * 4;

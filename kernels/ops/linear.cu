@@ -7,6 +7,10 @@
 
 constexpr int DECODE_WARPS = 4;
 
+// Blocks that a multiprocessor has at once, at least: with 64 registers a thread none is kept in
+// memory, on any architecture (left alone, the assemblers spill a few for more blocks).
+constexpr int DECODE_BLOCKS = 8;
+
 // Blocks: (rows of all matrices over DECODE_WARPS >> k_shift, groups of M rows of x). 1 << k_shift
 // warps (1, 2 or 4) share a row of the matrix: as many as have something to do, so that short rows
 // keep all warps busy and long ones are in flight at once. Writes float [n_rows][rows] of each
@@ -47,14 +51,14 @@ DEVICE void decode(const Products& all, Factor x, int n_rows, int k_shift) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(DECODE_WARPS* WARP)
+extern "C" __global__ void __launch_bounds__(DECODE_WARPS * WARP, DECODE_BLOCKS)
     linear_decode_1(Products all, Factor x, i32 n_rows, i32 k_shift) {
     decode<1>(all, x, n_rows, k_shift);
 }
 
 // Two to four rows, and eight as two groups: more kernels cost more text than rows beside each other
 // are worth where one conversation is the rule.
-extern "C" __global__ void __launch_bounds__(DECODE_WARPS* WARP)
+extern "C" __global__ void __launch_bounds__(DECODE_WARPS * WARP, DECODE_BLOCKS)
     linear_decode_4(Products all, Factor x, i32 n_rows, i32 k_shift) {
     decode<4>(all, x, n_rows, k_shift);
 }

@@ -77,7 +77,7 @@ pub(super) const MODULES: &[Module] = &[
     Module {
         name: "embed_iq4_nl",
         sm75: include_str!("../../../../kernels/ptx/embed_iq4_nl.sm75.ptx"),
-        sm80: include_str!("../../../../kernels/ptx/embed_iq4_nl.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/embed_iq4_nl.sm80.ptx"),
     },
     Module {
         name: "embed_iq4_xs",
@@ -122,7 +122,7 @@ pub(super) const MODULES: &[Module] = &[
     Module {
         name: "embed_q5_0",
         sm75: include_str!("../../../../kernels/ptx/embed_q5_0.sm75.ptx"),
-        sm80: include_str!("../../../../kernels/ptx/embed_q5_0.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/embed_q5_0.sm80.ptx"),
     },
     Module {
         name: "embed_q5_1",
@@ -142,7 +142,7 @@ pub(super) const MODULES: &[Module] = &[
     Module {
         name: "embed_q8_0",
         sm75: include_str!("../../../../kernels/ptx/embed_q8_0.sm75.ptx"),
-        sm80: include_str!("../../../../kernels/ptx/embed_q8_0.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/embed_q8_0.sm80.ptx"),
     },
     Module {
         name: "embed_tq1_0",
@@ -327,7 +327,7 @@ pub(super) const MODULES: &[Module] = &[
     Module {
         name: "gated_ffn_iq2_xs",
         sm75: include_str!("../../../../kernels/ptx/gated_ffn_iq2_xs.sm75.ptx"),
-        sm80: include_str!("../../../../kernels/ptx/gated_ffn_iq2_xs.sm80.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/gated_ffn_iq2_xs.sm75.ptx"),
     },
     Module {
         name: "gated_ffn_iq2_xxs",
