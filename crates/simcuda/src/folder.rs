@@ -12,12 +12,16 @@ use crate::control::{ENVIRONMENT, Library, LibraryError};
 /// What programs ask the loader for on a user's machine.
 const FILE: &str = "libcuda.so.1";
 
+/// Its other name, where developers' files are installed too. Without it a program that asks for
+/// this one first would get the machine's own driver, should there be one.
+const LINK: &str = "libcuda.so";
+
 /// What lies in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// The simulated driver.
     Simulated,
-    /// Nothing.
+    /// Nothing. A driver that the machine has is found then: see [`driver_is_installed`].
     None,
     /// A file of the library's name that is no library.
     NoLibrary,
@@ -50,6 +54,9 @@ impl Folder {
             let library = fs::read(&path)?;
             fs::write(&file, hide(library, is_hidden))
         };
+        if driver != Driver::None {
+            std::os::unix::fs::symlink(FILE, dir.path().join(LINK)).map_err(failed)?;
+        }
         match driver {
             Driver::None => Ok(()),
             Driver::NoLibrary => fs::write(&file, "no library"),
@@ -82,6 +89,14 @@ impl Folder {
     pub fn give_to(&self, command: &mut Command) {
         command.envs(self.environment());
     }
+}
+
+/// Whether this machine has a driver of its own, so that no folder makes a program find none.
+#[must_use]
+pub fn driver_is_installed() -> bool {
+    // SAFETY: the name ends with a zero byte. It is not the one under which a loaded simulated
+    // driver answers, so only the machine's own driver can be meant; it stays loaded.
+    !unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY) }.is_null()
 }
 
 /// `cu` and a capital: a function of the driver.

@@ -18,6 +18,6 @@ pub mod scenario;
 mod settings;
 
 pub use control::{Counters, ENVIRONMENT, Library, LibraryError};
-pub use folder::{Driver, Folder};
+pub use folder::{Driver, Folder, driver_is_installed};
 pub use scenario::load_here;
 pub use settings::{FailedCall, FailedLaunch, Settings, SettingsError, Wrong, WrongKernel};

@@ -274,6 +274,10 @@ fn a_child_finds_the_driver_of_its_folder() {
         (Driver::Without("cuInit"), "", "says no cuInit."),
         (Driver::Without("cuMemAlloc_v2"), "", "says 0."),
     ] {
+        if driver == Driver::None && simcuda::driver_is_installed() {
+            eprintln!("NOT RUN: a machine without a driver: this one has a driver");
+            continue;
+        }
         let folder = Folder::new(driver, settings).unwrap();
         let output = child(&folder).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
