@@ -365,3 +365,73 @@ impl Store for DeviceStore {
         self.note(done);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::ALIGN;
+
+    const FULL: StateLayout = StateLayout::Full {
+        n_kv_heads: 2,
+        head_dim: 64,
+    };
+
+    const WINDOW: StateLayout = StateLayout::Window {
+        tokens: 512,
+        n_kv_heads: 1,
+        head_dim: 128,
+    };
+
+    const SUM: StateLayout = StateLayout::Recurrent {
+        channels: 96,
+        taps: 4,
+        n_heads: 2,
+        state_size: 16,
+    };
+
+    /// What is taken is what was said before, but for the gaps between the parts.
+    #[track_caller]
+    fn check(layouts: &[StateLayout], ctx_len: usize, slots: usize) {
+        let sizes = StateSizes {
+            kv: KvType::F16,
+            ctx_len,
+            slots,
+            tokens: slots * ctx_len,
+            threads: 1,
+        };
+        let said = sizes.pool_bytes(layouts);
+        let taken = StatePlan::new(layouts, sizes).bytes() as u64;
+        let gaps = ((2 * layouts.len() + 1) * ALIGN) as u64;
+        let within = (said..=said + gaps).contains(&taken);
+        assert!(
+            within,
+            "{layouts:?} {ctx_len} {slots}: {said} said, {taken} taken"
+        );
+    }
+
+    #[test]
+    fn a_state_takes_what_was_said() {
+        for (ctx_len, slots) in [(1, 1), (300, 2), (4_096, 1), (100_000, 3)] {
+            check(&[FULL], ctx_len, slots);
+            check(&[WINDOW, FULL, WINDOW], ctx_len, slots);
+            check(&[SUM, FULL, SUM], ctx_len, slots);
+            check(&[SUM], ctx_len, slots);
+        }
+    }
+
+    #[test]
+    fn layers_lie_apart_and_kinds_have_tables_of_their_own() {
+        let sizes = StateSizes::of_one(1_000, KvType::F16, 1);
+        let plan = StatePlan::new(&[FULL, WINDOW, FULL], sizes);
+        let windows: Vec<usize> = plan.kinds().iter().map(|kind| kind.window).collect();
+        assert_eq!(windows, [usize::MAX, 512]);
+        let plan = plan.at(DevicePtr(1 << 20), DevicePtr(1 << 10));
+        let tables: Vec<u64> = (0..3).map(|layer| plan.kv(layer).pages.0).collect();
+        assert_eq!(tables, [1024, 1024 + 4 * 4, 1024], "four pages hold a slot");
+        let mut pools: Vec<u64> = (0..3)
+            .flat_map(|layer| [plan.kv(layer).keys.0, plan.kv(layer).values.0])
+            .collect();
+        pools.dedup();
+        assert!(pools.is_sorted() && pools.len() == 6, "{pools:?}");
+    }
+}

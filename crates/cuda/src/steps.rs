@@ -203,3 +203,43 @@ fn write_wanted(ints: &mut [i32], ptrs: &StepPtrs, wanted: &[(usize, usize)]) {
         ints[ptrs.top.0 as usize / 4 + at] = top;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candor_backend::{Want, runs};
+
+    use super::*;
+
+    #[test]
+    fn rows_are_described_and_the_places_behind_them_are_empty() {
+        let layout = StepLayout::new(3, 10);
+        let row = |slot, token| Row {
+            slot: SlotId(slot),
+            feed: Feed::Token(token),
+            want: Want::Nothing,
+        };
+        let rows = [row(2, 70), row(2, 71), row(0, 72)];
+        let part = Part {
+            rows: &rows,
+            runs: &runs(&rows, &mut [9, 0, 40]),
+            copies: &[(SlotId(2), 0, 1), (SlotId(0), 1, 0)],
+            wanted: &[(1, 0), (2, 5)],
+        };
+        // What was there before is nothing to go by.
+        let mut ints = vec![77; layout.rows_bytes / 4];
+        write_rows(&mut ints, &layout.ptrs, &part);
+        write_wanted(&mut ints, &layout.ptrs, part.wanted);
+        let check = |ptr: DevicePtr, expected: &[i32]| {
+            assert_eq!(ints[ptr.0 as usize / 4..][..expected.len()], *expected);
+        };
+        let ptrs = layout.ptrs;
+        check(ptrs.token, &[70, 71, 72, 0]);
+        check(ptrs.slot, &[2, 2, 0, 0]);
+        check(ptrs.position, &[40, 41, 9, -1, -1]);
+        check(ptrs.runs, &[2, 0, 2, 40, 0, 2, 1, 9, 0, 0, 0, 0]);
+        check(ptrs.want, &[1, 2, -1, -1]);
+        check(ptrs.top, &[0, 5, 0]);
+        assert_eq!(ints[ptrs.source.0 as usize / 4..][..3], [1, 77, 0]);
+        assert_eq!(ints[ptrs.target.0 as usize / 4..][..3], [0, 77, 1]);
+    }
+}

@@ -8,15 +8,17 @@ mod common;
 #[path = "../../cpu/tests/golden/data.rs"]
 mod data;
 
-use candor_backend::{Batch, Feed, Row, RowOutput, Session, Want};
+use candor_backend::{Batch, Feed, Loaded, Row, RowOutput, Session, Want};
 
 use common::{SLOT, forward, load, options};
+use data::{Case, Golden};
 
 /// Tokens of the prompt that are computed as a reply is: one after the other.
 const DECODED: usize = 4;
 
-/// Positions of a golden case that are computed: a simulated card takes long for more.
-const POSITIONS_MAX: usize = 40;
+/// Cases of a model that are computed: one of few tokens, which all go the way of a reply, and one
+/// whose beginning is a prompt. A simulated card takes long for more.
+const CASES: usize = 2;
 
 /// How the distance is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,31 +52,30 @@ fn rms(found: &[f32], expected: &[f32]) -> f32 {
     (squares / found.len() as f64).sqrt() as f32
 }
 
-/// A prompt in one piece, then token by token.
-fn check(name: &str, by: By) {
-    let (golden, numbers) = data::read("logits", name);
-    let mut backend = common::backend();
-    let model = common::model(&data::model(&golden));
-    let loaded = load(&mut *backend, &model).expect("the model loads");
-    let case = &golden.cases[0];
-    let n = case.tokens.len().min(POSITIONS_MAX);
-    let tokens = &case.tokens[..n];
-    let mut session = loaded.open(options(n)).expect("the session opens");
-    let mut found = logits(&mut *session, &tokens[..n - DECODED]);
-    for token in &tokens[n - DECODED..] {
+/// How far the logits of one case are off, and how far they may be.
+fn check_case(
+    loaded: &dyn Loaded,
+    (golden, numbers): (&Golden, &[f32]),
+    case: &Case,
+    by: By,
+) -> (f32, f32) {
+    let tokens = &case.tokens;
+    let mut session = loaded
+        .open(options(tokens.len()))
+        .expect("the session opens");
+    let (prompt, reply) = tokens.split_at(tokens.len() - DECODED);
+    let mut found = logits(&mut *session, prompt);
+    for token in reply {
         found.extend(logits(&mut *session, &[*token]));
     }
     let place = case.logits_f32.as_ref().expect("there are all logits");
     let expected = &numbers[place.offset..][..case.n_pos * golden.n_vocab];
-    let expected: Vec<&[f32]> = expected.chunks_exact(golden.n_vocab).collect();
-    let mut each: Vec<f32> = found
-        .iter()
-        .skip(case.first_pos)
-        .zip(&expected)
-        .map(|(found, expected)| rms(found, expected))
-        .collect();
+    let expected = expected.chunks_exact(golden.n_vocab);
+    let found = found[case.first_pos..].iter();
+    assert_eq!(found.len(), expected.len());
+    let mut each: Vec<f32> = found.zip(expected).map(|(f, e)| rms(f, e)).collect();
     let own = case.diff.as_ref().expect("both runs were made").rms;
-    let (distance, limit) = match by {
+    match by {
         By::All => {
             let squares: f32 = each.iter().map(|rms| rms * rms).sum();
             ((squares / each.len() as f32).sqrt(), (1.5 * own).max(0.01))
@@ -83,12 +84,27 @@ fn check(name: &str, by: By) {
             each.sort_by(f32::total_cmp);
             (each[each.len() / 2], (3.0 * own).max(0.01))
         }
-    };
-    eprintln!(
-        "{name} {}: rms {distance:.2e}, {limit:.2e} is allowed",
-        case.name
-    );
-    assert!(distance <= limit, "{name}: {distance} {limit}");
+    }
+}
+
+/// A prompt in one piece, then token by token.
+fn check(name: &str, by: By) {
+    let (golden, numbers) = data::read("logits", name);
+    let mut backend = common::backend();
+    let model = common::model(&data::model(&golden));
+    let loaded = load(&mut *backend, &model).expect("the model loads");
+    for case in &golden.cases[..CASES] {
+        let (distance, limit) = check_case(&*loaded, (&golden, &numbers), case, by);
+        eprintln!(
+            "{name} {}: rms {distance:.2e}, {limit:.2e} is allowed",
+            case.name
+        );
+        assert!(
+            distance <= limit,
+            "{name} {}: {distance} {limit}",
+            case.name
+        );
+    }
 }
 
 macro_rules! models {
