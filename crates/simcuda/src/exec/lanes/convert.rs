@@ -182,10 +182,10 @@ impl Convert {
     pub(crate) fn of(self, bits: u64) -> u64 {
         if self.from.is_integer() {
             let whole = integer(self.from, bits);
-            return if self.to.is_integer() {
-                self.to_integer(whole)
-            } else {
-                self.to_float(rounded_once(whole), whole == 0)
+            return match self.to {
+                to if to.is_integer() => self.to_integer(whole),
+                Type::F64 => (whole as f64).to_bits(),
+                _ => self.to_float(rounded_once(whole), whole == 0),
             };
         }
         let value = self.float(bits);
