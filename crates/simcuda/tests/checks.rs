@@ -1,6 +1,6 @@
 //! Every check against a kernel that has exactly that fault, and the same kernel without it.
 
-use simcuda::exec::{Launch, Options, run};
+use simcuda::exec::{Launch, Options, Races, run};
 use simcuda::fault::{Access, Fault, FaultKind};
 use simcuda::memory::Memory;
 use simcuda::ptx::{Limits, Module, PtxError, PtxFault};
@@ -26,6 +26,18 @@ fn text(body: &str) -> String {
 
 /// Runs 64 threads and gives what the first words hold afterwards.
 fn launch(body: &str, seed: u64) -> Result<Vec<u32>, Fault> {
+    launch_with(body, &options(seed))
+}
+
+fn options(seed: u64) -> Options {
+    Options {
+        seed,
+        steps_max: 100_000,
+        ..Options::default()
+    }
+}
+
+fn launch_with(body: &str, options: &Options) -> Result<Vec<u32>, Fault> {
     let module = Module::parse(&text(body), &LIMITS).expect("a kernel that is understood");
     let mut memory = Memory::new(1 << 20, 1 << 20);
     let out = memory.alloc(4 * WORDS).expect("room");
@@ -37,12 +49,7 @@ fn launch(body: &str, seed: u64) -> Result<Vec<u32>, Fault> {
         shared_bytes: 0,
         params: &out.to_le_bytes(),
     };
-    let options = Options {
-        seed,
-        steps_max: 100_000,
-        ..Options::default()
-    };
-    run(&launch, &memory, &options)?;
+    run(&launch, &memory, options)?;
     let mut bytes = [0; 4 * WORDS as usize];
     memory.read(out, &mut bytes)?;
     let words = bytes
@@ -104,6 +111,14 @@ fn a_missing_barrier_is_a_race() {
     else {
         panic!("another fault");
     };
+    // Without the check the order of warps decides what is read.
+    let options = Options {
+        races: Races::Ignored,
+        ..options(0)
+    };
+    let end = format!("{wrong}\nst.global.u32 [d2], r4;");
+    let found = launch_with(&end, &options).expect("no fault");
+    assert_eq!((found[0], found[32]), (u32::MAX, 0));
     for seed in 1..8 {
         launch(&wrong, seed).expect_err("a race in every order");
     }

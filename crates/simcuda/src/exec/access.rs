@@ -126,7 +126,9 @@ impl Warp {
         match space {
             Space::Shared => {
                 inside("shared", offset, wide, block.shared.len())?;
-                block.shadow.touch(offset, bytes, self.id, access)?;
+                if let Some(shadow) = &mut block.shadow {
+                    shadow.touch(offset, bytes, self.id, access)?;
+                }
                 Ok(Spot::Shared(offset as usize))
             }
             Space::Local => {

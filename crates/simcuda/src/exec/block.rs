@@ -6,7 +6,7 @@ use crate::ptx::Kernel;
 
 use super::shadow::Shadow;
 use super::warp::{Stop, Trouble, Warp};
-use super::{Launch, Options};
+use super::{Launch, Options, Races};
 
 /// Allocations that are remembered, by the instruction that used them.
 pub(super) const REMEMBERED: usize = 64;
@@ -19,9 +19,11 @@ pub(super) struct Block<'a> {
     pub(super) regions: &'a Regions<'a>,
     pub(super) index: [u32; 3],
     pub(super) shared: Vec<u8>,
-    pub(super) shadow: Shadow,
+    /// `None` where races are ignored.
+    pub(super) shadow: Option<Shadow>,
     pub(super) remembered: [Option<Region<'a>>; REMEMBERED],
-    /// Instructions that the block may still execute.
+    /// Instructions that a block may execute, and those it still may.
+    pub(super) steps_max: u64,
     pub(super) steps_left: u64,
 }
 
@@ -30,7 +32,7 @@ pub(super) struct Block<'a> {
 pub(super) struct Worker<'a> {
     block: Block<'a>,
     warps: Vec<Warp>,
-    options: Options,
+    seed: u64,
 }
 
 /// Where a warp waits.
@@ -62,12 +64,13 @@ impl<'a> Worker<'a> {
                 regions,
                 index: [0; 3],
                 shared: vec![0; shared],
-                shadow: Shadow::default(),
+                shadow: (options.races == Races::Checked).then(Shadow::default),
                 remembered: [None; REMEMBERED],
+                steps_max: options.steps_max,
                 steps_left: 0,
             },
             warps: warps.collect(),
-            options: *options,
+            seed: options.seed,
         }
     }
 
@@ -75,14 +78,16 @@ impl<'a> Worker<'a> {
     pub(super) fn run(&mut self, number: u64) -> Result<u64, Fault> {
         let [x, y, _] = self.block.launch.grid.map(u64::from);
         self.block.index = [number % x, number / x % y, number / (x * y)].map(|i| i as u32);
-        self.block.steps_left = self.options.steps_max;
+        self.block.steps_left = self.block.steps_max;
         // All ones: a NaN in every float type, and an impossible index.
         self.block.shared.fill(u8::MAX);
-        self.block.shadow.begin(self.block.shared.len());
+        if let Some(shadow) = &mut self.block.shadow {
+            shadow.begin(self.block.shared.len());
+        }
         for warp in &mut self.warps {
             warp.begin(&self.block);
         }
-        let mut order = Order::new(self.warps.len(), self.options.seed, number);
+        let mut order = Order::new(self.warps.len(), self.seed, number);
         let mut progress = vec![Progress::Ready; self.warps.len()];
         loop {
             for &index in order.next() {
@@ -99,7 +104,7 @@ impl<'a> Worker<'a> {
                 };
             }
             if progress.iter().all(|one| matches!(one, Progress::Done)) {
-                return Ok(self.options.steps_max - self.block.steps_left);
+                return Ok(self.block.steps_max - self.block.steps_left);
             }
             self.release(&mut progress)?;
         }
@@ -126,7 +131,9 @@ impl<'a> Worker<'a> {
                 None if apart => "others wait at another place with the same number",
                 _ if arrived < expected => "others wait at another barrier or have ended",
                 _ => {
-                    self.block.shadow.barrier();
+                    if let Some(shadow) = &mut self.block.shadow {
+                        shadow.barrier();
+                    }
                     for (index, _) in group {
                         progress[*index] = Progress::Ready;
                     }

@@ -62,6 +62,17 @@ pub struct Options {
     pub steps_max: u64,
     /// Shared memory of a block at most.
     pub shared_bytes_max: u32,
+    /// What becomes of a race in shared memory.
+    pub races: Races,
+}
+
+/// What becomes of accesses to shared memory that no barrier keeps apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Races {
+    /// They are a fault.
+    Checked,
+    /// They have an outcome by the order of warps, as on a card.
+    Ignored,
 }
 
 impl Default for Options {
@@ -71,6 +82,7 @@ impl Default for Options {
             seed: 0,
             steps_max: STEPS_MAX,
             shared_bytes_max: 48 << 10,
+            races: Races::Checked,
         }
     }
 }

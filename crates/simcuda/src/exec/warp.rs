@@ -174,7 +174,7 @@ impl Warp {
         loop {
             let instruction = &code.list[group.pc as usize];
             let Some(left) = block.steps_left.checked_sub(1) else {
-                let steps = super::STEPS_MAX;
+                let steps = block.steps_max;
                 return Err(self.trouble(group, FaultKind::Endless { steps }));
             };
             block.steps_left = left;

@@ -484,12 +484,10 @@ impl<'a> Reader<'a> {
                 if self.take("|") {
                     return Ok(Operand::Pair(token.text, self.word()?));
                 }
-                let offset = if self.take("+") {
-                    self.signed()?
-                } else if self.at_sign("-") {
-                    self.signed()?
-                } else {
-                    0
+                // `a+4`, `a+-4` and `a-4` are all written.
+                let offset = match self.take("+") || self.at_sign("-") {
+                    true => self.signed()?,
+                    false => 0,
                 };
                 Ok(Operand::Name(token.text, offset))
             }

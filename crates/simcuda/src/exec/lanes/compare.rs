@@ -79,12 +79,16 @@ macro_rules! floats {
             "equ" => lanes!($lanes, |a, b| !($value(a) < $value(b)
                 || $value(a) > $value(b))),
             "neu" => lanes!($lanes, |a, b| $value(a) != $value(b)),
-            "ltu" => lanes!($lanes, |a, b| !($value(a) >= $value(b))),
-            "leu" => lanes!($lanes, |a, b| !($value(a) > $value(b))),
-            "gtu" => lanes!($lanes, |a, b| !($value(a) <= $value(b))),
-            "geu" => lanes!($lanes, |a, b| !($value(a) < $value(b))),
-            "num" => lanes!($lanes, |a, b| !$value(a).is_nan() && !$value(b).is_nan()),
-            "nan" => lanes!($lanes, |a, b| $value(a).is_nan() || $value(b).is_nan()),
+            "ltu" => lanes!($lanes, |a, b| $value(a) < $value(b)
+                || nan(($value(a), $value(b)))),
+            "leu" => lanes!($lanes, |a, b| $value(a) <= $value(b)
+                || nan(($value(a), $value(b)))),
+            "gtu" => lanes!($lanes, |a, b| $value(a) > $value(b)
+                || nan(($value(a), $value(b)))),
+            "geu" => lanes!($lanes, |a, b| $value(a) >= $value(b)
+                || nan(($value(a), $value(b)))),
+            "num" => lanes!($lanes, |a, b| !nan(($value(a), $value(b)))),
+            "nan" => lanes!($lanes, |a, b| nan(($value(a), $value(b)))),
             _ => return None,
         }
     };
@@ -129,4 +133,9 @@ pub(crate) fn test(op: &str) -> Option<Compare<W>> {
         "subnormal" => lanes!(W, |a, _b| value(a).is_subnormal()),
         _ => return None,
     })
+}
+
+/// Whether the two have no order.
+fn nan<T: PartialOrd>((a, b): (T, T)) -> bool {
+    a.partial_cmp(&b).is_none()
 }

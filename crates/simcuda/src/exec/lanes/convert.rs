@@ -170,11 +170,11 @@ impl Convert {
         }
     }
 
-    pub(crate) fn to_wide(self) -> bool {
+    pub(crate) fn is_to_wide(self) -> bool {
         self.to.is_wide()
     }
 
-    pub(crate) fn from_wide(self) -> bool {
+    pub(crate) fn is_of_wide(self) -> bool {
         self.from.is_wide()
     }
 

@@ -18,7 +18,7 @@ impl<'a> Coder<'a> {
         match (first, list) {
             ("setp", _) => self.compare(raw.op, list),
             ("set", _) => self.compare_to_value(raw, guard),
-            ("selp" | "slct", _) => self.select(raw.op, list),
+            ("selp", _) => self.select(raw.op, list),
             ("testp", [d, a]) => {
                 let name = raw.op.strip_prefix("testp.");
                 let name = name.and_then(|rest| rest.strip_suffix(".f32"));
@@ -92,12 +92,12 @@ impl<'a> Coder<'a> {
             return Err(PtxFault::Operand);
         };
         let d = self.to(d)?;
-        let a = self.from(a, if f.from_wide() { 8 } else { 4 })?;
+        let a = self.from(a, if f.is_of_wide() { 8 } else { 4 })?;
         let fits = matches!(
-            (d, f.to_wide()),
+            (d, f.is_to_wide()),
             (To::Word(_), false) | (To::Double(_), true)
         ) && matches!(
-            (a, f.from_wide()),
+            (a, f.is_of_wide()),
             (From::Word(_), false) | (From::Double(_), true)
         );
         if !fits {

@@ -36,7 +36,7 @@ struct Open<'a> {
 type Coded<T> = Result<T, PtxFault>;
 
 /// A decoded kernel.
-pub(super) struct Coded1 {
+pub(super) struct Decoded {
     pub(super) code: Code,
     pub(super) shared_bytes: u32,
     pub(super) local_bytes: u32,
@@ -47,7 +47,7 @@ pub(super) struct Coded1 {
 pub(super) fn decode<'a>(
     entry: &'a Entry<'a>,
     globals: &'a [Variable<'a>],
-) -> Result<Coded1, PtxError> {
+) -> Result<Decoded, PtxError> {
     let mut coder = Coder {
         names: Names::new(entry, globals),
         code: Code::default(),
@@ -66,7 +66,7 @@ pub(super) fn decode<'a>(
         names, mut code, ..
     } = coder;
     names.finish(&mut code);
-    Ok(Coded1 {
+    Ok(Decoded {
         shared_bytes: names.shared_bytes(),
         local_bytes: names.local_bytes(),
         registers: names.registers(),
