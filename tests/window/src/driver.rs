@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -14,6 +14,10 @@ use crate::wait::{HANG_LIMIT, eventually};
 
 /// The program starts within this, or not at all: a debug build on two busy cores.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// A command that took longer is named in the test's output: where a test waited in vain, it tells a
+/// window that did not answer from a driver that did not ask.
+const SLOW: Duration = Duration::from_secs(3);
 
 /// The driver's process and the one session in it.
 pub(crate) struct Driver {
@@ -99,6 +103,16 @@ impl Driver {
     }
 
     fn exchange(&self, verb: &Verb, url: &str) -> Result<Value> {
+        let start = Instant::now();
+        let value = self.converse(verb, url);
+        if start.elapsed() > SLOW {
+            let path = url.strip_prefix(&self.base).unwrap_or(url);
+            println!("driver: {path} took {} s", start.elapsed().as_secs());
+        }
+        value
+    }
+
+    fn converse(&self, verb: &Verb, url: &str) -> Result<Value> {
         let answer = match verb {
             Verb::Get => self.agent.get(url).call(),
             Verb::Post(body) => self.agent.post(url).send_json(body),

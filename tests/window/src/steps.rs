@@ -226,6 +226,34 @@ impl Window {
         self.stands_still()
     }
 
+    /// Asks, and ends the answer once it has begun: what a model says, and for how long, is its own
+    /// affair, and no test waits for a small one that does not find its end.
+    ///
+    /// # Errors
+    /// If no answer begins or ends.
+    pub fn answer_to(&self, text: &str) -> Result<Reply> {
+        let before = self.replies()?;
+        self.ask(text)?;
+        self.answer_after(before)
+    }
+
+    /// The reply that comes after so many; see [`Window::answer_to`].
+    ///
+    /// # Errors
+    /// If no answer begins or ends.
+    pub fn answer_after(&self, replies: usize) -> Result<Reply> {
+        eventually("an answer that has begun", LOAD_LIMIT, || {
+            let last = self
+                .reply()?
+                .filter(|_| self.replies().is_ok_and(|now| now > replies));
+            Ok(last.filter(|reply| reply.state != "writing" || !reply.text.is_empty()))
+        })?;
+        // Where it has ended by itself, Esc has nothing to stop.
+        self.type_into("[data-testid=composer]", ESCAPE)?;
+        self.wait_for_end()?;
+        self.stands_still()
+    }
+
     /// Pastes a message, however long, and presses Enter.
     ///
     /// # Errors

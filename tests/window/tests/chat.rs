@@ -50,8 +50,7 @@ fn a_model_is_opened_asked_stopped_and_remembered() -> Result<()> {
     ensure!(window.replies()? == 1, "one reply");
     needs.picture(&window, "stopped")?;
 
-    window.ask("Say hello.")?;
-    let answered = window.wait_for_end()?;
+    let answered = window.answer_to("Say hello.")?;
     ensure!(
         !answered.text.is_empty(),
         "the next question is answered: {answered:?}"
@@ -93,9 +92,8 @@ fn escape_stops_the_reading_of_a_question_and_the_writing_of_a_reply() -> Result
     ensure!(late.state == "stopped", "{late:?}");
     ensure!(late.text.len() + 8 >= seen.len(), "{late:?} after {seen:?}");
 
-    window.ask("Say hello.")?;
-    let answered = window.wait_for_end()?;
-    ensure!(answered.state == "finished", "{answered:?}");
+    let answered = window.answer_to("Say hello.")?;
+    ensure!(!answered.text.is_empty(), "{answered:?}");
     window.close()
 }
 
@@ -147,15 +145,14 @@ fn a_reply_is_written_again_beside_the_first() -> Result<()> {
     let path = model.to_string_lossy();
     let window = Window::open(&needs, &home, &[&path])?;
     window.wait_for_model("smollm2")?;
-    window.ask("Name one colour.")?;
-    window.wait_for_end()?;
+    window.answer_to("Name one colour.")?;
     let before = window.attribute("[data-testid=message]", "data-id")?;
     window.click("[data-testid=regenerate]")?;
     eventually("another reply", HANG_LIMIT, || {
         let now = window.attribute("[data-testid=message]", "data-id")?;
         Ok((now != before).then_some(()))
     })?;
-    let again = window.wait_for_end()?;
+    let again = window.answer_after(0)?;
     ensure!(again.state != "failed", "{again:?}");
     ensure!(window.replies()? == 1, "it takes the first one's place");
     window.close()

@@ -52,8 +52,7 @@ fn every_damaged_file_gets_a_sentence_and_the_window_stays_usable() -> Result<()
         "{before} kB grew to {after} kB"
     );
 
-    window.ask("x")?;
-    let reply = window.wait_for_end()?;
+    let reply = window.answer_to("x")?;
     ensure!(reply.state != "failed", "{reply:?}");
     window.close()
 }

@@ -43,8 +43,7 @@ fn any_name_opens_by_dialog_and_is_found_again_after_a_restart() -> Result<()> {
         window.pick(&home, &path)?;
         window.wait_for_model(&shown)?;
     }
-    window.ask("x")?;
-    window.wait_for_end()?;
+    window.answer_to("x")?;
     window.close()?;
 
     let window = Window::open(&needs, &home, &[])?;
