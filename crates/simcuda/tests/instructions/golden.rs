@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The files, by what their instructions work on.
-pub const FILES: &[(&str, &str)] = &[
+pub(crate) const FILES: &[(&str, &str)] = &[
     (
         "integer",
         include_str!("../golden/instructions_integer.txt"),
@@ -26,11 +26,11 @@ pub const FILES: &[(&str, &str)] = &[
 ];
 
 /// Lanes of a warp.
-pub const LANES: usize = 32;
+pub(crate) const LANES: usize = 32;
 
 /// What a register of a program holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Half,
     Word,
     Double,
@@ -39,26 +39,26 @@ pub enum Kind {
 
 /// One program with its lanes.
 #[derive(Debug)]
-pub struct Section {
-    pub statements: String,
-    pub inputs: Vec<Kind>,
-    pub outputs: Vec<Kind>,
+pub(crate) struct Section {
+    pub(crate) statements: String,
+    pub(crate) inputs: Vec<Kind>,
+    pub(crate) outputs: Vec<Kind>,
     /// How far the bits of a float may be off.
-    pub ulp: u64,
-    pub lanes: Vec<Lane>,
+    pub(crate) ulp: u64,
+    pub(crate) lanes: Vec<Lane>,
 }
 
 /// One line.
 #[derive(Debug)]
-pub struct Lane {
-    pub inputs: Vec<u64>,
-    pub outputs: Vec<u64>,
+pub(crate) struct Lane {
+    pub(crate) inputs: Vec<u64>,
+    pub(crate) outputs: Vec<u64>,
     /// What a card gave, if it was recorded: its name and the outputs.
-    pub card: Option<(String, Vec<u64>)>,
+    pub(crate) card: Option<(String, Vec<u64>)>,
 }
 
 /// All sections of a file.
-pub fn read(text: &str) -> Vec<Section> {
+pub(crate) fn read(text: &str) -> Vec<Section> {
     let mut list: Vec<Section> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty()) {
         if let Some(rest) = line.strip_prefix('[') {
@@ -133,7 +133,7 @@ fn bits(text: &str) -> Vec<u64> {
 
 impl Section {
     /// Compares the outputs of all lanes with what was recorded on a card, or else with the ISA.
-    pub fn compare(&self, found: &[Vec<u64>]) -> Result<(), String> {
+    pub(crate) fn compare(&self, found: &[Vec<u64>]) -> Result<(), String> {
         let mut faults = String::new();
         for (index, (lane, found)) in self.lanes.iter().zip(found).enumerate() {
             let by_card = lane.card.as_ref().map(|(_, outputs)| outputs);

@@ -5,24 +5,24 @@ use std::fmt::Write as _;
 use crate::golden::{Kind, LANES, Section};
 
 /// The kernel's name.
-pub const NAME: &str = "one";
+pub(crate) const NAME: &str = "one";
 
 /// Global memory that the statements may use, 64 bytes a lane.
-pub const SCRATCH_BYTES: u64 = 64 * LANES as u64;
+pub(crate) const SCRATCH_BYTES: u64 = 64 * LANES as u64;
 
 /// Every value takes this much in the arrays of inputs and outputs.
 const SLOT_BYTES: usize = 8;
 
 /// A kernel with its inputs.
-pub struct Program {
-    pub text: String,
-    pub input: Vec<u8>,
+pub(crate) struct Program {
+    pub(crate) text: String,
+    pub(crate) input: Vec<u8>,
     pub output_bytes: usize,
     outputs: usize,
 }
 
 impl Program {
-    pub fn new(section: &Section) -> Self {
+    pub(crate) fn new(section: &Section) -> Self {
         let (inputs, outputs) = (section.inputs.len(), section.outputs.len());
         let mut input = Vec::new();
         for index in 0..LANES {
@@ -41,7 +41,7 @@ impl Program {
     }
 
     /// The outputs of all lanes from the bytes that the kernel wrote.
-    pub fn outputs(&self, bytes: &[u8]) -> Vec<Vec<u64>> {
+    pub(crate) fn outputs(&self, bytes: &[u8]) -> Vec<Vec<u64>> {
         let values = bytes.chunks(SLOT_BYTES);
         let values: Vec<u64> = values
             .map(|slot| u64::from_le_bytes(slot.try_into().expect("a slot")))
