@@ -252,6 +252,8 @@ counters! {
     captures;
     /// Modules loaded.
     modules;
+    /// Instructions of them that were changed because it was asked for.
+    mutations;
     /// Copies from the host to the device.
     uploads;
     /// Their bytes.

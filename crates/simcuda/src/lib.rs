@@ -13,11 +13,13 @@ pub mod exec;
 pub mod fault;
 pub mod folder;
 pub mod memory;
+mod mutation;
 pub mod ptx;
 pub mod scenario;
 mod settings;
 
 pub use control::{Counters, ENVIRONMENT, Library, LibraryError};
 pub use folder::{Driver, Folder, driver_is_installed};
+pub use mutation::{Change, Mutation};
 pub use scenario::load_here;
 pub use settings::{FailedCall, FailedLaunch, Settings, SettingsError, Wrong, WrongKernel};

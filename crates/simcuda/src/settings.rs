@@ -4,6 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::exec::Races;
+use crate::mutation::Mutation;
+
 /// The machine. The text form is a list of `key=value`, separated by commas; a key that is left
 /// out keeps its value of before, and `reset` alone puts everything back to the default. A key that
 /// can be repeated says all of its list; with nothing behind it the list is empty.
@@ -27,6 +30,9 @@ pub struct Settings {
     pub workers: usize,
     /// `seed`: the order in which warps run; without one it is the order of their numbers.
     pub seed: Option<u64>,
+    /// `races`, `on` or `off`: whether a race in shared memory is a fault or runs on as it would on
+    /// a card.
+    pub races: Races,
     /// `init`: the code that `cuInit` answers with.
     pub init: Option<i32>,
     /// `hang`: the entry point that never returns; `any` for the first that is called.
@@ -43,6 +49,10 @@ pub struct Settings {
     /// `kernel`, as `name:what` or `name:what:n`, repeatable: a kernel that goes wrong, every time
     /// or in its n-th run from now alone. A `*` at the end of the name stands for any end.
     pub kernel: Vec<WrongKernel>,
+    /// `mutate`, as `kernel:drop:instruction:n`, `kernel:shift:instruction:n:bytes` or
+    /// `kernel:swap:instruction:n:other`, repeatable: a bug in a kernel of each module that is
+    /// loaded from now on.
+    pub mutate: Vec<Mutation>,
 }
 
 /// The n-th call of an entry point, counted from one, that fails.
@@ -79,10 +89,15 @@ pub struct WrongKernel {
 impl WrongKernel {
     /// Whether a kernel of this name is meant.
     pub(crate) fn fits(&self, kernel: &str) -> bool {
-        match self.name.strip_suffix('*') {
-            Some(start) => kernel.starts_with(start),
-            None => kernel == self.name,
-        }
+        fits(&self.name, kernel)
+    }
+}
+
+/// Whether a name is meant: it is that name, or begins as what stands before a `*`.
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
     }
 }
 
@@ -120,6 +135,7 @@ impl Default for Settings {
             multiprocessors: 4,
             workers: 2,
             seed: None,
+            races: Races::Checked,
             init: None,
             hang: None,
             crash: None,
@@ -127,6 +143,7 @@ impl Default for Settings {
             launch: Vec::new(),
             allocation: Vec::new(),
             kernel: Vec::new(),
+            mutate: Vec::new(),
         }
     }
 }
@@ -173,6 +190,7 @@ impl Settings {
                 "launch" => self.launch.clear(),
                 "allocation" => self.allocation.clear(),
                 "kernel" => self.kernel.clear(),
+                "mutate" => self.mutate.clear(),
                 _ => {}
             }
         }
@@ -180,7 +198,7 @@ impl Settings {
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
         match key {
-            "fail" | "launch" | "allocation" | "kernel" if value.is_empty() => {}
+            "fail" | "launch" | "allocation" | "kernel" | "mutate" if value.is_empty() => {}
             "name" => self.name = String::from(value),
             "capability" => self.capability = capability(value).ok_or("capability=8.6")?,
             "memory" => self.memory = bytes(value).ok_or("memory=8G")?,
@@ -192,6 +210,7 @@ impl Settings {
             }
             "workers" => self.workers = number(value).ok_or("workers=2")?,
             "seed" => self.seed = Some(number(value).ok_or("seed=1")?),
+            "races" => self.races = races(value).ok_or("races=on|off")?,
             "init" => self.init = Some(number(value).ok_or("init=999")?),
             "hang" => self.hang = Some(String::from(value)),
             "crash" => self.crash = Some(String::from(value)),
@@ -207,6 +226,11 @@ impl Settings {
                 self.kernel
                     .push(wrong.ok_or("kernel=name:nothing|nan|scaled|first[:n]")?);
             }
+            "mutate" => {
+                let mutation = Mutation::parse(value);
+                self.mutate
+                    .push(mutation.ok_or("mutate=kernel:drop:bar.sync:1")?);
+            }
             _ => return Err("an unknown key"),
         }
         Ok(())
@@ -215,6 +239,14 @@ impl Settings {
 
 fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
+}
+
+fn races(text: &str) -> Option<Races> {
+    match text {
+        "on" => Some(Races::Checked),
+        "off" => Some(Races::Ignored),
+        _ => None,
+    }
 }
 
 fn capability(text: &str) -> Option<(u32, u32)> {
@@ -273,7 +305,11 @@ impl fmt::Display for Settings {
         write!(f, ",memory={},used={}", self.memory, self.used)?;
         write!(f, ",driver={},devices={}", self.driver, self.devices)?;
         write!(f, ",multiprocessors={}", self.multiprocessors)?;
-        write!(f, ",workers={}", self.workers)?;
+        let races = match self.races {
+            Races::Checked => "on",
+            Races::Ignored => "off",
+        };
+        write!(f, ",workers={},races={races}", self.workers)?;
         let numbers = [
             ("seed", self.seed.map(|s| s.to_string())),
             ("init", self.init.map(|i| i.to_string())),
@@ -302,6 +338,9 @@ impl fmt::Display for Settings {
             if let Some(nth) = nth {
                 write!(f, ":{nth}")?;
             }
+        }
+        for mutation in &self.mutate {
+            write!(f, ",mutate={mutation}")?;
         }
         Ok(())
     }
@@ -339,6 +378,7 @@ mod tests {
             s.driver = 11_040;
             s.devices = 0;
         });
+        check("races=off", |s| s.races = Races::Ignored);
         check("multiprocessors=7,workers=1,seed=9,init=999", |s| {
             s.multiprocessors = 7;
             s.workers = 1;
@@ -368,6 +408,9 @@ mod tests {
                 wrong("a*", Wrong::Nan, None),
                 wrong("b", Wrong::First, Some(2)),
             ];
+        });
+        check("mutate=a*:shift:ld.global:2:-4", |s| {
+            s.mutate = vec![Mutation::parse("a*:shift:ld.global:2:-4").unwrap()];
         });
         check("devices=3,reset", |_| {});
         check("kernel=", |_| {});
@@ -400,6 +443,8 @@ mod tests {
             "kernel=a:odd",
             "kernel=a:nan:1:2",
             "devices=-1",
+            "races=no",
+            "mutate=a:drop",
         ] {
             let error = Settings::default().apply(piece).unwrap_err();
             assert_eq!(error.piece, piece);

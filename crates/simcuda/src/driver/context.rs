@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::codes::Code;
 use super::device::Device;
+use super::module::Module;
 use super::stream::Stream;
 use super::{Driver, Handle, Outcome};
 
@@ -146,9 +147,12 @@ impl Driver {
         let _ = self.run_context(context);
         self.streams.retain(|stream| stream.context != context);
         self.events.retain(|event| event.context != context);
-        self.functions
-            .retain(|function| function.context != context);
-        self.modules.retain(|module| module.context != context);
+        let mine =
+            |(handle, module): (Handle, &Module)| (module.context == context).then_some(handle);
+        let modules: Vec<Handle> = self.modules.iter().filter_map(mine).collect();
+        for module in modules {
+            self.unload_module(module)?;
+        }
         self.captures.retain(|capture| capture.context != context);
         self.graphs.retain(|graph| graph.context != context);
         self.execs.retain(|exec| exec.context != context);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::mutation::mutate;
 use crate::ptx::{self, Kernel, Limits, PtxFault};
 
 use super::codes::Code;
@@ -13,9 +14,16 @@ use super::{Driver, Handle, Outcome, versions};
 pub(crate) struct Module {
     pub(crate) context: Handle,
     ptx: ptx::Module,
-    /// Where its variables lie, in their order.
-    symbols: Arc<[u64]>,
+    globals: Globals,
     functions: BTreeMap<String, Handle>,
+}
+
+/// Where a module's variables lie.
+#[derive(Default)]
+struct Globals {
+    base: Option<u64>,
+    /// Their addresses, in their order.
+    symbols: Arc<[u64]>,
 }
 
 /// A function of a module.
@@ -52,7 +60,12 @@ impl Driver {
             version: versions::newest_ptx(self.settings.driver),
             capability: major * 10 + minor,
         };
-        let ptx = ptx::Module::parse(text, &limits).map_err(|error| Refused {
+        let (text, changed) = mutate(text, &self.settings.mutate).map_err(|error| Refused {
+            code: Code::INVALID_PTX,
+            log: error.to_string(),
+        })?;
+        self.counters.add("mutations", changed);
+        let ptx = ptx::Module::parse(&text, &limits).map_err(|error| Refused {
             code: match error.what {
                 PtxFault::Version => Code::UNSUPPORTED_PTX_VERSION,
                 PtxFault::Target => Code::NO_BINARY_FOR_GPU,
@@ -60,44 +73,54 @@ impl Driver {
             },
             log: error.to_string(),
         })?;
-        let symbols = self.place_globals(context, &ptx)?;
+        let globals = self.place_globals(context, &ptx)?;
         self.counters.add("modules", 1);
         Ok(self.modules.insert(Module {
             context,
             ptx,
-            symbols,
+            globals,
             functions: BTreeMap::new(),
         }))
     }
 
-    fn place_globals(&mut self, context: Handle, ptx: &ptx::Module) -> Outcome<Arc<[u64]>> {
-        let device = self.device_of(context)?;
-        let mut symbols = Vec::new();
+    /// Places the variables of a module, all in one allocation: compilers leave dozens that no
+    /// kernel uses, and every allocation costs each launch time.
+    fn place_globals(&mut self, context: Handle, ptx: &ptx::Module) -> Outcome<Globals> {
+        let mut offsets = Vec::new();
+        let mut end = 0_u64;
         for global in ptx.globals() {
-            let address = device
-                .memory
-                .alloc(global.bytes)
-                .map_err(|_| Code::OUT_OF_MEMORY)?;
-            // What was just allocated can be written.
-            let written = device.memory.fill(address, global.bytes, 0);
-            let written = written.and_then(|()| device.memory.write(address, &global.init));
-            written.map_err(|_| Code::INVALID_PTX)?;
-            symbols.push(address);
+            let offset = end.next_multiple_of(global.align.max(1));
+            offsets.push(offset);
+            end = offset + global.bytes;
         }
-        Ok(Arc::from(symbols))
+        if end == 0 {
+            return Ok(Globals::default());
+        }
+        let memory = &mut self.device_of(context)?.memory;
+        let base = memory.alloc(end).map_err(|_| Code::OUT_OF_MEMORY)?;
+        let mut bytes = vec![0; end as usize];
+        for (global, offset) in ptx.globals().iter().zip(&offsets) {
+            let start = *offset as usize;
+            bytes[start..start + global.init.len()].copy_from_slice(&global.init);
+        }
+        // What was just allocated can be written.
+        memory.write(base, &bytes).map_err(|_| Code::INVALID_PTX)?;
+        let symbols = offsets.iter().map(|offset| base + offset).collect();
+        Ok(Globals {
+            base: Some(base),
+            symbols,
+        })
     }
 
     /// Unloads a module. What is queued of it still runs.
     pub(crate) fn unload_module(&mut self, handle: Handle) -> Outcome<()> {
         let module = self.modules.remove(handle)?;
         self.functions.retain(|function| function.module != handle);
-        self.run_context(module.context)?;
-        let device = self.device_of(module.context)?;
-        for address in module.symbols.iter() {
-            device
-                .memory
-                .free(*address)
-                .map_err(|_| Code::INVALID_HANDLE)?;
+        // On a dead device nothing is left to wait for, and the fault has been told.
+        let _ = self.run_context(module.context);
+        if let Some(base) = module.globals.base {
+            let memory = &mut self.device_of(module.context)?.memory;
+            memory.free(base).map_err(|_| Code::INVALID_HANDLE)?;
         }
         Ok(())
     }
@@ -113,7 +136,7 @@ impl Driver {
             context: found.context,
             module,
             kernel: Arc::clone(kernel),
-            symbols: Arc::clone(&found.symbols),
+            symbols: Arc::clone(&found.globals.symbols),
             shared_max: SHARED_DEFAULT.saturating_sub(kernel.shared_bytes),
             carve_out: -1,
         });
@@ -124,7 +147,11 @@ impl Driver {
     /// Address and size of a module's variable.
     pub(crate) fn global(&self, module: Handle, name: &str) -> Outcome<(u64, u64)> {
         let module = self.modules.get(module)?;
-        let mut globals = module.ptx.globals().iter().zip(module.symbols.iter());
+        let mut globals = module
+            .ptx
+            .globals()
+            .iter()
+            .zip(module.globals.symbols.iter());
         let (global, address) = globals
             .find(|(global, _)| global.name == name)
             .ok_or(Code::NOT_FOUND)?;

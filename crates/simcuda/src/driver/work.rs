@@ -154,6 +154,7 @@ impl Driver {
         let options = Options {
             threads: self.settings.workers,
             seed: self.settings.seed.unwrap_or(0),
+            races: self.settings.races,
             shared_bytes_max: launch.shared_bytes_max,
             ..Options::default()
         };

@@ -226,6 +226,35 @@ scenario!(a_kernel_goes_wrong_in_silence, "", |library: Library| {
     assert_eq!(refused.piece, "kernel=add_one:odd");
 });
 
+scenario!(
+    a_bug_is_planted_in_what_ships,
+    "mutate=twice:swap:add.f32:1:sub.f32,mutate=add_one:shift:st.global:1:4",
+    |library: Library| {
+        let rig = Rig::new();
+        let here = rig.floats(&[1.0, 5.0, 7.0, 9.0]);
+        assert_eq!(rig.launch(rig.function("add_one"), here, 2), 0);
+        assert_eq!(rig.read(here, 4), [1.0, 2.0, 6.0, 9.0], "beside its place");
+        assert_eq!(library.counters().mutations(), 2);
+        let twice = rig.function("twice");
+        assert_eq!(rig.launch_shape(twice, [1, 4, 0], here, 4), 0);
+        assert_eq!(rig.read(here, 4), [0.0; 4]);
+    }
+);
+
+scenario!(
+    a_bug_that_is_none_is_refused,
+    "mutate=add_one:drop:bar.sync:1",
+    |_: Library| {
+        let _rig = Rig::new();
+        let text = crate::rig::module_text("8.0", "sm_75");
+        let mut module = null_mut();
+        assert_eq!(
+            code!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())),
+            218
+        );
+    }
+);
+
 /// Tells the child that it is one.
 const CHILD: &str = "--skip=asks the driver";
 
