@@ -12,17 +12,31 @@ use candor_modelfile::Index;
 use crate::answer::CudaDevice;
 use crate::device::Device;
 use crate::loaded::CudaLoaded;
-use crate::machine::{Base, Blueprint};
+use crate::machine::{Base, Blueprint, Replies};
 
 /// An NVIDIA card as a backend.
 pub struct CudaBackend {
     device: CudaDevice,
+    replies: Replies,
 }
 
 impl CudaBackend {
     /// On a card that the probe has seen. Touches no driver yet.
     pub fn new(device: CudaDevice) -> Self {
-        Self { device }
+        Self {
+            device,
+            replies: Replies::Captured,
+        }
+    }
+
+    /// The same with the steps of a token launched one by one, never captured: the same kernels with
+    /// the same results, to be measured and compared.
+    #[must_use]
+    pub fn stepwise(self) -> Self {
+        Self {
+            replies: Replies::Stepwise,
+            ..self
+        }
     }
 
     /// The card in use.
@@ -80,7 +94,7 @@ impl Backend for CudaBackend {
             return Err(LoadError::Unsupported(missing));
         }
         let device = Device::open(self.device.ordinal)?;
-        let mut base = Base::new(device, model);
+        let mut base = Base::new(device, model, self.replies);
         let total = base.weights.bytes() as u64;
         // The driver translates the kernels before the weights come, so that a card that does not
         // take them says so at once.

@@ -8,7 +8,7 @@ use candor_backend::{Batch, CancelToken, Row, Rows, Run, SessionError, SlotId, T
 
 use crate::device::{Device, Fault, Graph, Pinned};
 use crate::forward::{DECODE_ROWS_MAX, Forward, LOGITS_ROWS_MAX, Path};
-use crate::machine::{Bucket, Machine, Ready};
+use crate::machine::{Bucket, Machine, Ready, Replies};
 use crate::outputs::Outputs;
 use crate::prepare::ROWS_MAX;
 use crate::state::DeviceStore;
@@ -40,6 +40,7 @@ impl From<SessionError> for Ended {
 pub(crate) struct Enqueue<'a> {
     pub(crate) device: &'a Rc<Device>,
     pub(crate) graph: &'a ModelGraph,
+    pub(crate) replies: Replies,
     pub(crate) machine: &'a mut Machine,
     pub(crate) paging: &'a Paging<DeviceStore>,
     pub(crate) outputs: &'a mut Outputs,
@@ -72,9 +73,11 @@ impl Enqueue<'_> {
             self.send(rows, &runs, &wanted, &mut written)?;
             let reached = runs.iter().map(|run| run.first_position + run.rows.len());
             let context = reached.max().unwrap_or(0);
-            match (path, &mut tap) {
-                (Path::Decode, None) => self.decode(rows.len(), context, &wanted)?,
-                (path, tap) => {
+            match (path, &mut tap, self.replies) {
+                (Path::Decode, None, Replies::Captured) => {
+                    self.decode(rows.len(), context, &wanted)?;
+                }
+                (path, tap, _) => {
                     let part = (path, rows.len(), context, &runs[..]);
                     let tap = tap.as_mut().map(|tap| &mut **tap as &mut dyn Tap);
                     self.steps(part, &wanted, tap)?;

@@ -26,12 +26,23 @@ pub(crate) struct Base {
     pub(crate) model: Arc<Model>,
     pub(crate) weights: Weights,
     pub(crate) plan: Plan,
+    pub(crate) replies: Replies,
+}
+
+/// How the steps of a token of a reply are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replies {
+    /// As one, captured when they were first needed.
+    Captured,
+    /// One after the other, as those of a prompt.
+    Stepwise,
 }
 
 impl Base {
     /// The plan, and where the weights are to lie.
-    pub(crate) fn new(device: Rc<Device>, model: Arc<Model>) -> Self {
+    pub(crate) fn new(device: Rc<Device>, model: Arc<Model>, replies: Replies) -> Self {
         Self {
+            replies,
             device,
             weights: Weights::plan(&model),
             plan: fuse(&model.graph, ops::PATTERNS),

@@ -109,6 +109,7 @@ impl CudaSession {
         let mut enqueue = Enqueue {
             device: &self.base.device,
             graph: &self.base.model.graph,
+            replies: self.base.replies,
             machine: &mut self.machine,
             paging: &self.paging,
             outputs: &mut outputs,

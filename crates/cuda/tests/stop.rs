@@ -120,6 +120,29 @@ scenario!(
     }
 );
 
+scenario!(steps_give_what_their_graph_gives, "", |library: Library| {
+    let model = golden_model("s04-llama-q8_0.gguf");
+    let stepwise = CudaBackend::new(simulated()).stepwise();
+    let all: Vec<Vec<Rows>> = [CudaBackend::new(simulated()), stepwise]
+        .into_iter()
+        .map(|mut backend| {
+            let loaded = load(&mut backend, &model).expect("the model loads");
+            let mut session = loaded.open(options(256)).expect("the session opens");
+            let batches = [&[3_u32, 1, 4][..], &[1], &[5], &[9, 2, 6, 5, 3]];
+            let batches = batches.iter();
+            batches
+                .map(|tokens| forward(&mut *session, &Batch::of_slot(SLOT, tokens, Want::Logits)))
+                .collect()
+        })
+        .collect();
+    assert!(all[0] == all[1], "the same bits");
+    assert_eq!(
+        library.counters().graph_launches(),
+        4,
+        "of the first backend alone"
+    );
+});
+
 scenario!(
     two_forwards_are_under_way_at_once,
     "",

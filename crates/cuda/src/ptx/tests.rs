@@ -186,7 +186,7 @@ fn every_driver_from_525_on_takes_the_ptx() {
 }
 
 /// Of all of them together; each copy of the program has them.
-const PTX_BYTES_MAX: u64 = 6 << 20;
+const PTX_BYTES_MAX: usize = 6 << 20;
 
 #[test]
 fn the_ptx_stays_small() {

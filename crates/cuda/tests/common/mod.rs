@@ -54,12 +54,10 @@ impl Progress for Unwatched {
     }
 }
 
-/// One of the tiny golden models.
+/// One of the tiny golden models of the repository.
 pub(crate) fn golden_model(name: &str) -> Arc<Model> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/golden/models")
-        .join(name);
-    model(&path)
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
+    model(&folder.join(name))
 }
 
 pub(crate) fn model(path: &Path) -> Arc<Model> {
