@@ -68,14 +68,14 @@ DEVICE u64 row_bytes_of(int cols) {
     }
 }
 
-// acc[m] += the products of 32 weights with the activations of row m.
+// acc[m] += the products of 32 weights with the activations of row m: those from 32 * sub of a
+// block, which are unit `unit` of the row.
 template <class Q, int M>
-DEVICE void add_unit(const u8* row, const Factor& x, u32 unit, float (&acc)[M]) {
-    constexpr u32 SUBS = Q::ELEMS / 32;
+DEVICE void add_block(const u8* block, u32 sub, const Factor& x, u32 unit, float (&acc)[M]) {
     u32 q[8];
     float scale[2];
     float offset[2];
-    Q::unpack32(row + static_cast<u64>(unit / SUBS) * Q::BYTES, unit % SUBS, q, scale, offset);
+    Q::unpack32(block, sub, q, scale, offset);
 #pragma unroll
     for (int m = 0; m < M; m++) {
         u64 at = static_cast<u64>(m) * x.stride + 32 * unit;
@@ -104,6 +104,14 @@ DEVICE void add_unit(const u8* row, const Factor& x, u32 unit, float (&acc)[M]) 
         }
         acc[m] = fmaf(x.scales[at / Q8_ELEMS], sum, acc[m]);
     }
+}
+
+// The same from a row of the matrix.
+template <class Q, int M>
+DEVICE void add_unit(const u8* row, const Factor& x, u32 unit, float (&acc)[M]) {
+    constexpr u32 SUBS = Q::ELEMS / 32;
+    const u8* block = row + static_cast<u64>(unit / SUBS) * Q::BYTES;
+    add_block<Q, M>(block, unit % SUBS, x, unit, acc);
 }
 
 // The same for 4 weights in floating point. Rows of a multiple of four values are read four at
@@ -140,31 +148,91 @@ DEVICE void add_float_unit(const u8* row, const Factor& x, int cols, u32 unit,
     }
 }
 
-// A lane's share of a row's products: units `first`, `first + step` ... With first = lane and
-// step = 32, `over_warp<Sum>(acc[m])` is then the product with row m.
+// Types whose blocks begin at crooked addresses come through shared memory: a warp copies the bytes
+// of its 32 units in whole vectors. Taken from where they lie, 32 weights are up to 18 loads of a
+// word of which each touches most lines that the warp needs.
+template <class Q>
+DEVICE constexpr bool is_staged() {
+    return !Q::IS_FLOAT && Q::BYTES % 16 != 0;
+}
+
+// Bytes of 32 units.
+template <class Q>
+DEVICE constexpr int stage_bytes() {
+    if constexpr (is_staged<Q>()) {
+        return WARP * 32 / Q::ELEMS * Q::BYTES;
+    } else {
+        return 0;
+    }
+}
+
+// Of one warp. The bytes may begin and end within a vector, and are read a word further.
+template <class Q>
+struct Stage {
+    uint4 vectors[(stage_bytes<Q>() + 15 + 15) / 16 + 1];
+};
+
+// Copies `bytes` bytes by the warp; returns where they then begin. Reads to the ends of the vectors
+// in which they begin and end: both lie in the tensor or in the 256 bytes that its place is a
+// multiple of.
+template <class Q>
+DEVICE const u8* stage(Stage<Q>& shared, const u8* from, u32 bytes) {
+    u32 crooked = static_cast<u32>(reinterpret_cast<u64>(from)) & 15u;
+    const uint4* vectors = reinterpret_cast<const uint4*>(from - crooked);
+    u32 count = (crooked + bytes + 15) / 16;
+    // What the lanes read before has been read.
+    __syncwarp();
+#pragma unroll 1
+    for (u32 i = threadIdx.x % WARP; i < count; i += WARP) {
+        shared.vectors[i] = vectors[i];
+    }
+    __syncwarp();
+    return reinterpret_cast<const u8*>(shared.vectors) + crooked;
+}
+
+// A lane's share of a row's products: units `first`, `first + step` ..., of which lane 0 begins at a
+// multiple of 32. The whole warp has to come here.
 template <class Q, int M>
 DEVICE void dot_units(const u8* row, const Factor& x, int cols, int first, int step,
-                      float (&acc)[M]) {
+                      Stage<Q>& shared, float (&acc)[M]) {
 #pragma unroll
     for (int m = 0; m < M; m++) {
         acc[m] = 0.0f;
     }
     int units = units_of<Q>(cols);
+    if constexpr (is_staged<Q>()) {
+        constexpr u32 SUBS = Q::ELEMS / 32;
+        u32 lane = threadIdx.x % WARP;
+        u32 row_bytes = static_cast<u32>(row_bytes_of<Q>(cols));
 #pragma unroll 1
-    for (int unit = first; unit < units; unit += step) {
-        if constexpr (Q::IS_FLOAT) {
-            add_float_unit<Q, M>(row, x, cols, unit, acc);
-        } else {
-            add_unit<Q, M>(row, x, unit, acc);
+        for (u32 base = first - lane; base < units; base += step) {
+            u32 begin = base / SUBS * Q::BYTES;
+            u32 rest = row_bytes - begin;
+            u32 bytes = rest < stage_bytes<Q>() ? rest : stage_bytes<Q>();
+            const u8* blocks = stage<Q>(shared, row + begin, bytes);
+            if (base + lane < units) {
+                const u8* block = blocks + lane / SUBS * Q::BYTES;
+                add_block<Q, M>(block, lane % SUBS, x, base + lane, acc);
+            }
+        }
+    } else {
+#pragma unroll 1
+        for (int unit = first; unit < units; unit += step) {
+            if constexpr (Q::IS_FLOAT) {
+                add_float_unit<Q, M>(row, x, cols, unit, acc);
+            } else {
+                add_unit<Q, M>(row, x, unit, acc);
+            }
         }
     }
 }
 
 // The products of one row of the matrix with all rows of x, by a warp; lane m gets that of row m.
 template <class Q, int M>
-DEVICE float dot_warp(const u8* row, const Factor& x, int cols, int first, int step) {
+DEVICE float dot_warp(const u8* row, const Factor& x, int cols, int first, int step,
+                      Stage<Q>& shared) {
     float acc[M];
-    dot_units<Q, M>(row, x, cols, first, step, acc);
+    dot_units<Q, M>(row, x, cols, first, step, shared, acc);
     // All rows in one loop, which keeps the code small.
 #pragma unroll 1
     for (int lanes = WARP / 2; lanes > 0; lanes /= 2) {
@@ -204,16 +272,17 @@ struct GatedOut {
 constexpr int GATED_ELEMS = 32;
 constexpr int GATED_THREADS = 512;
 
-template <int M>
+template <class Q, int M>
 struct GatedShared {
     float products[2 * GATED_ELEMS][M];
+    Stage<Q> stages[GATED_THREADS / WARP];
 };
 
 // `GATED_ELEMS` values from `first` for M rows, written to rows `out_row` and the next. Every warp
 // takes a row of gate or up at a time.
 template <class Q, int M>
 DEVICE void gated_rows(const GateUp& w, const Factor& x, int first, const GatedOut& out,
-                       int out_row, GatedShared<M>& shared) {
+                       int out_row, GatedShared<Q, M>& shared) {
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
     u64 row_bytes = row_bytes_of<Q>(w.cols);
@@ -224,7 +293,8 @@ DEVICE void gated_rows(const GateUp& w, const Factor& x, int first, const GatedO
             continue;
         }
         const u8* matrix = item < GATED_ELEMS ? w.gate : w.up;
-        float product = dot_warp<Q, M>(matrix + row * row_bytes, x, w.cols, lane, WARP);
+        float product = dot_warp<Q, M>(matrix + row * row_bytes, x, w.cols, lane, WARP,
+                                       shared.stages[warp]);
         if (lane < M) {
             shared.products[item][lane] = product;
         }

@@ -28,7 +28,7 @@ DEVICE GateUp gate_up_of(GateUp w, u64 expert_bytes, int expert) {
 // zeroes past `inner` too.
 extern "C" __global__ void __launch_bounds__(GATED_THREADS, 2)
     gated_ffn_decode_1(GateUp w, Factor x, GatedOut out, Choice choice) {
-    __shared__ GatedShared<1> shared;
+    __shared__ GatedShared<Quant, 1> shared;
     int pair = blockIdx.y;
     int row = pair;
     if (choice.chosen != nullptr) {
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(GATED_THREADS, 2)
 // panels have.
 extern "C" __global__ void __launch_bounds__(GATED_THREADS, 1)
     gated_ffn_decode_4(GateUp w, Factor x, GatedOut out) {
-    __shared__ GatedShared<4> shared;
+    __shared__ GatedShared<Quant, 4> shared;
     int row = blockIdx.y * 4;
     gated_rows<Quant, 4>(w, rows_from<Quant>(x, row), blockIdx.x * GATED_ELEMS, out, row, shared);
 }

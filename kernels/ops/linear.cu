@@ -18,6 +18,7 @@ constexpr int DECODE_BLOCKS = 8;
 template <int M>
 DEVICE void decode(const Products& all, Factor x, int n_rows, int k_shift) {
     __shared__ float parts[DECODE_WARPS][M];
+    __shared__ Stage<Quant> stages[DECODE_WARPS];
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
     int k_warps = 1 << k_shift;
@@ -31,7 +32,7 @@ DEVICE void decode(const Products& all, Factor x, int n_rows, int k_shift) {
     float sum = 0.0f;
     if (row < one.rows) {
         sum = dot_warp<Quant, M>(one.weights + row * row_bytes_of<Quant>(all.cols), x, all.cols,
-                                 part * WARP + lane, k_warps * WARP);
+                                 part * WARP + lane, k_warps * WARP, stages[warp]);
     }
     if (k_shift > 0) {
         if (lane < M) {
