@@ -1,4 +1,4 @@
-//! What fewer programs use: variables of modules, launches with a configuration, memory of the
+//! What fewer programs use: barriers and variables of modules, launches with a configuration, memory of the
 //! caller's that is made page-locked, and what can be asked about pointers, streams and functions.
 
 use std::ffi::{CString, c_void};
@@ -25,6 +25,78 @@ const WITH_VARIABLE: &str = ".version 8.0
     ret;
 }
 ";
+
+/// Each of 64 threads tells its number to the thread as far from the other end, which writes it.
+const MIRROR: &str = ".version 8.0
+.target sm_75
+.address_size 64
+.visible .entry mirror(.param .u64 mirror_at)
+{
+    .shared .align 4 .b8 room[256];
+    .reg .b32 %r<8>;
+    .reg .f32 %f<2>;
+    .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [mirror_at];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, room;
+    shl.b32 %r3, %r1, 2;
+    add.s32 %r4, %r2, %r3;
+    st.shared.u32 [%r4], %r1;
+    bar.sync 0;
+    add.s32 %r7, %r2, 252;
+    sub.s32 %r5, %r7, %r3;
+    ld.shared.u32 %r6, [%r5];
+    cvt.rn.f32.u32 %f1, %r6;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd2, %rd3;
+    st.global.f32 [%rd4], %f1;
+    ret;
+}
+";
+
+/// Runs the mirror, and tells how waiting for it ended and whether it did its work.
+fn mirrors() -> (i32, bool) {
+    let rig = Rig::new();
+    let (mut module, mut function) = (null_mut(), null_mut());
+    let text = CString::new(MIRROR).unwrap();
+    ok!(cuModuleLoadData(&raw mut module, text.as_ptr().cast()));
+    ok!(cuModuleGetFunction(
+        &raw mut function,
+        module,
+        c"mirror".as_ptr()
+    ));
+    let there = rig.floats(&[-1.0; 64]);
+    assert_eq!(rig.launch_shape(function, [1, 64, 0], there, 0), 0);
+    let pinned = rig.pinned(64);
+    ok!(cuMemcpyDtoHAsync_v2(pinned.cast(), there, 256, rig.stream));
+    let code = code!(cuStreamSynchronize(rig.stream));
+    let expected = (0..64).rev().map(|i| i as f32);
+    (code, crate::rig::peek(pinned, 64).into_iter().eq(expected))
+}
+
+scenario!(threads_of_a_block_meet_at_a_barrier, "", |_: Library| {
+    assert_eq!(mirrors(), (0, true));
+});
+
+scenario!(
+    a_missing_barrier_is_a_race,
+    "mutate=mirror:drop:bar.sync:1",
+    |library: Library| {
+        assert_eq!(mirrors(), (719, false));
+        let fault = library.fault().unwrap();
+        assert!(
+            fault.contains("mirror") && fault.contains("without a barrier"),
+            "{fault}"
+        );
+    }
+);
+
+scenario!(
+    a_missing_barrier_gives_wrong_numbers_where_nobody_looks,
+    "mutate=mirror:drop:bar.sync:1,races=off",
+    |_: Library| assert_eq!(mirrors(), (0, false))
+);
 
 /// As `CUlaunchConfig` is for these launches.
 fn config(stream: sys::CUstream) -> sys::CUlaunchConfig {
