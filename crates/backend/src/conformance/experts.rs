@@ -26,7 +26,7 @@ pub fn experts_match_the_reference(subject: &Subject) {
             ..OF_CHOSEN
         };
         let plain = Case {
-            stored,
+            stored: all_of(stored),
             n_experts,
             inner: subject.size.pick(512, 256),
             routing,
@@ -59,7 +59,7 @@ pub fn experts_match_the_reference(subject: &Subject) {
 /// One storage type.
 pub fn experts_of(subject: &Subject, stored: &str) {
     let case = Case {
-        stored: quant(stored).name,
+        stored: all_of(quant(stored).name),
         n_experts: 4,
         inner: subject.size.pick(512, 256),
         routing: OF_CHOSEN,
@@ -68,6 +68,29 @@ pub fn experts_of(subject: &Subject, stored: &str) {
     };
     for n_rows in [1, 3, 17] {
         hold(subject, &bench(case), case, n_rows);
+    }
+}
+
+/// Every matrix may be stored in its own way, the router too.
+pub fn experts_of_mixed_types_match_the_reference(subject: &Subject) {
+    let cases = [
+        (["F16", "Q4_K", "Q4_K", "Q6_K"], Biases::Without),
+        (["BF16", "Q8_0", "Q4_0", "F16"], Biases::Everywhere),
+        (["Q8_0", "F32", "Q5_K", "Q8_0"], Biases::Without),
+        (["F32", "F16", "BF16", "F32"], Biases::Everywhere),
+    ];
+    for (stored, biases) in cases {
+        let case = Case {
+            stored,
+            n_experts: 5,
+            inner: 256,
+            routing: OF_CHOSEN,
+            activation: Activation::Silu,
+            biases,
+        };
+        for n_rows in [1, 3, 17] {
+            hold(subject, &bench(case), case, n_rows);
+        }
     }
 }
 
@@ -80,7 +103,7 @@ pub fn ties_go_to_the_lower_expert(subject: &Subject) {
     let shares = [Shares::OfChosen, Shares::OfAll];
     for (router, shares) in routers.iter().flat_map(|r| shares.map(|s| (r, s))) {
         let case = Case {
-            stored: "Q8_0",
+            stored: all_of("Q8_0"),
             n_experts: 6,
             inner: 256,
             routing: Routing {
@@ -111,9 +134,15 @@ enum Biases {
     Everywhere,
 }
 
+/// A router in float32, and matrices of one type.
+fn all_of(stored: &'static str) -> [&'static str; 4] {
+    ["F32", stored, stored, stored]
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    stored: &'static str,
+    /// Router, gate, up, down.
+    stored: [&'static str; 4],
     n_experts: usize,
     inner: usize,
     routing: Routing,
@@ -154,8 +183,12 @@ fn bench(case: Case) -> Bench {
             width: WIDTH,
         })
     });
+    let [router, gate, up, down] = case.stored;
     Bench::new(graph, |name| match name {
-        "gate.weight" | "up.weight" | "down.weight" => quant(case.stored),
+        "router.weight" => quant(router),
+        "gate.weight" => quant(gate),
+        "up.weight" => quant(up),
+        "down.weight" => quant(down),
         _ => quant("F32"),
     })
 }

@@ -128,6 +128,7 @@ macro_rules! conformance {
                 delta_net: delta_net_matches_the_reference,
                 embed: embed_matches_the_reference,
                 experts: experts_match_the_reference,
+                experts: experts_of_mixed_types_match_the_reference,
                 experts: ties_go_to_the_lower_expert,
                 gated_ffn: gated_ffn_matches_the_reference,
                 linear: linear_matches_the_reference,
