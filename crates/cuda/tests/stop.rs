@@ -120,6 +120,33 @@ scenario!(
     }
 );
 
+scenario!(
+    a_layer_of_a_reply_takes_few_launches,
+    "",
+    |library: Library| {
+        // The model, layers, and launches of each. Beside them are the embedding, the norm before the
+        // first layer (every other one goes with the sum before it), the logits, and the report on them.
+        let cases = [
+            ("s04-llama-q8_0.gguf", 3, 9),
+            ("s27-gpt-oss-mxfp4.gguf", 3, 11),
+        ];
+        for (name, layers, launches) in cases {
+            let mut backend = CudaBackend::new(simulated());
+            let model = golden_model(name);
+            assert_eq!(model.graph.hparams.n_layers, layers, "{name}");
+            let loaded = load(&mut backend, &model).expect("the model loads");
+            let mut session = loaded.open(options(64)).expect("the session opens");
+            let before = library.counters().launches();
+            forward(&mut *session, &Batch::of_slot(SLOT, &[1], Want::Logits));
+            let found = library.counters().launches() - before;
+            assert!(
+                found <= launches * layers as u64 + 4,
+                "{name}: {found} launches"
+            );
+        }
+    }
+);
+
 scenario!(steps_give_what_their_graph_gives, "", |library: Library| {
     let model = golden_model("s04-llama-q8_0.gguf");
     let stepwise = CudaBackend::new(simulated()).stepwise();
