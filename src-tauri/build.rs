@@ -13,6 +13,7 @@ const COMMANDS: &[&str] = &[
     "add_model",
     "attach",
     "bootstrap",
+    "check_again",
     "close_window",
     "delete_conversation",
     "forget_model",
@@ -29,6 +30,8 @@ const COMMANDS: &[&str] = &[
     "send",
     "stop",
     "stop_loading",
+    "use_cpu",
+    "use_gpu",
 ];
 
 /// What the pages are built from; xtask looks at the same.

@@ -127,6 +127,23 @@ pub(crate) fn stop_loading(opened: State<'_, Opened>) -> Answer<()> {
     Ok(())
 }
 
+#[tauri::command]
+pub(crate) fn use_cpu(opened: State<'_, Opened>) -> Answer<()> {
+    opened.app()?.use_cpu();
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub(crate) fn use_gpu(opened: State<'_, Opened>) -> Answer<()> {
+    Ok(opened.app()?.use_gpu()?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn check_again(opened: State<'_, Opened>) -> Answer<()> {
+    opened.app()?.check_again();
+    Ok(())
+}
+
 #[tauri::command(async)]
 pub(crate) fn forget_model(opened: State<'_, Opened>, id: &str) -> Answer<()> {
     Ok(opened.app()?.forget_model(id)?)

@@ -95,6 +95,7 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::add_model,
             commands::attach,
             commands::bootstrap,
+            commands::check_again,
             commands::close_window,
             commands::delete_conversation,
             commands::forget_model,
@@ -111,6 +112,8 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::send,
             commands::stop,
             commands::stop_loading,
+            commands::use_cpu,
+            commands::use_gpu,
         ])
         .setup(move |app| Ok(set_up(app.handle(), paths, wishes.model.as_deref())?));
     // GTK gives up where the display does not answer. Nothing of what it left is used again.

@@ -24,7 +24,7 @@ fn inspect_says_what_a_file_is() {
         ("context_length", json!(777)),
         ("tokenizer", json!("gpt2")),
         ("chat_template", json!("model")),
-        ("supported", json!({ "cpu": true, "gpu": false })),
+        ("supported", json!({ "cpu": true, "gpu": true })),
         ("problems", json!([])),
     ];
     for (field, value) in expected {

@@ -1,22 +1,23 @@
 //! The app: what a shell opens, and the calls that are about more than one turn.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use candor_backend::Unavailable;
 
-use crate::compose::probe;
+use crate::compose::{CudaDevice, choose_card, find};
 use crate::config::AppConfig;
 use crate::conversations::Store;
 use crate::error::Error;
 use crate::library;
-use crate::models::Models;
+use crate::models::{GLANCE, Models, Wish};
 use crate::news::{Listener, Listeners, News};
 use crate::paths::AppPaths;
 use crate::settings::SettingsFile;
 use crate::turns::{QUESTION_BYTES_MAX, Turns};
+use crate::verdicts::Recall;
 use crate::wire::{
     Code, Conversation, ConversationId, ConversationSummary, DeviceChoice, ModelEntry, Settings,
     Snapshot, Starter, Status, Unsent,
@@ -50,7 +51,8 @@ pub(crate) struct Inner {
     pub(crate) models: Models,
     pub(crate) turns: Turns,
     pub(crate) starter: Starter,
-    pub(crate) probed: Mutex<Probed>,
+    probed: Mutex<Probed>,
+    answered: Condvar,
     /// The status that was told last.
     pub(crate) told: Mutex<Option<Status>>,
     settings: Mutex<SettingsFile>,
@@ -61,9 +63,9 @@ pub(crate) struct Inner {
 
 /// What is known of the driver.
 #[derive(Default)]
-pub(crate) struct Probed {
+struct Probed {
     asked: bool,
-    pub(crate) found: Option<Unavailable>,
+    found: Option<Result<Vec<CudaDevice>, Unavailable>>,
 }
 
 /// Threads that hold the store and have to end before it.
@@ -99,6 +101,7 @@ impl App {
             turns: Turns::default(),
             starter,
             probed: Mutex::default(),
+            answered: Condvar::new(),
             told: Mutex::default(),
             settings: Mutex::new(settings),
             notices: Mutex::new(opened.notice.into_iter().chain(notice).collect()),
@@ -246,6 +249,33 @@ impl App {
         }
     }
 
+    /// Lets the processor compute, and ends what a card is about to do for the load that is running.
+    pub fn use_cpu(&self) {
+        if let Some(load) = &self.inner.models.state().load {
+            load.use_reference.cancel();
+        }
+    }
+
+    /// Takes back that only the processor may compute, and loads the model again.
+    ///
+    /// # Errors
+    /// If the settings cannot be written.
+    pub fn use_gpu(&self) -> Result<(), Error> {
+        let settings = self.settings();
+        if settings.device == DeviceChoice::Cpu {
+            let device = DeviceChoice::Auto;
+            self.save_settings(Settings { device, ..settings })?;
+        }
+        self.inner.load_again(Recall::Kept);
+        Ok(())
+    }
+
+    /// Asks the driver again and loads the model again, with nothing remembered of earlier checks.
+    pub fn check_again(&self) {
+        self.inner.ask_driver_again();
+        self.inner.load_again(Recall::Nothing);
+    }
+
     /// What the engine is doing.
     pub fn status(&self) -> Status {
         self.inner.status()
@@ -337,20 +367,33 @@ impl Inner {
         Ok(())
     }
 
-    /// Asks the driver in a thread, once, and not at all if the user chose the processor.
+    /// Asks the driver, unless the user chose the processor.
     fn ask_driver(self: &Arc<Self>) {
-        if self.settings().device == DeviceChoice::Cpu {
-            return;
+        if self.settings().device != DeviceChoice::Cpu {
+            self.ask_driver_once();
         }
-        let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut probed.asked, true) {
-            return;
+    }
+
+    /// Forgets what the driver said, and asks it again.
+    fn ask_driver_again(self: &Arc<Self>) {
+        // An answer that is still to come is as good as a new one.
+        let mut probed = self.probed();
+        if probed.found.is_some() {
+            *probed = Probed::default();
         }
         drop(probed);
+        self.ask_driver();
+    }
+
+    /// Asks the driver in a thread, if it was not asked before.
+    fn ask_driver_once(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.probed().asked, true) {
+            return;
+        }
         let (command, limit) = (self.config.probe.clone(), self.config.probe_limit);
         let inner = Arc::downgrade(self);
         let ask = move || {
-            let found = probe(&command, limit);
+            let found = find(&command, limit);
             if let Some(inner) = inner.upgrade() {
                 inner.driver_answered(found);
             }
@@ -360,16 +403,42 @@ impl Inner {
             .spawn(ask)
         {
             let reason = format!("the system gives no thread: {error}");
-            self.driver_answered(Unavailable::DriverBroken { reason });
+            self.driver_answered(Err(Unavailable::DriverBroken { reason }));
         }
     }
 
-    fn driver_answered(&self, found: Unavailable) {
-        self.probed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .found = Some(found);
-        self.publish_status();
+    fn driver_answered(&self, found: Result<Vec<CudaDevice>, Unavailable>) {
+        self.probed().found = Some(found);
+        self.answered.notify_all();
+    }
+
+    fn probed(&self) -> MutexGuard<'_, Probed> {
+        self.probed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The card that is asked before the processor, for a load; waits for the driver's answer, which
+    /// comes within the limit of the probe. None once `gives_up` says so.
+    pub(crate) fn card(
+        self: &Arc<Self>,
+        wish: &Wish,
+        gives_up: &dyn Fn() -> bool,
+    ) -> Option<Result<CudaDevice, Unavailable>> {
+        if wish.device == DeviceChoice::Cpu {
+            return Some(Err(Unavailable::ChosenByUser));
+        }
+        // Whoever allows a card only now has not had the driver asked yet.
+        self.ask_driver_once();
+        let mut probed = self.probed();
+        loop {
+            match &probed.found {
+                Some(Ok(cards)) => return Some(choose_card(cards, wish.card)),
+                Some(Err(why)) => return Some(Err(why.clone())),
+                None if gives_up() => return None,
+                None => {}
+            }
+            let waited = self.answered.wait_timeout(probed, GLANCE);
+            (probed, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn close(&self) {

@@ -2,10 +2,19 @@
 
 use std::time::Duration;
 
-use candor_backend::{DeviceInfo, Unavailable};
+use candor_backend::{DeviceInfo, DeviceKind};
+use candor_engine::{PassedOver, Proof};
 
-use crate::wire::{Banner, BannerAction, BannerKind, Detail, Starter, Tone};
+use crate::compose::CudaDevice;
+use crate::wire::{Banner, BannerAction, BannerKind, DeviceChoice, Starter, Tone};
 use crate::words;
+
+mod details;
+mod gpu;
+mod reasons;
+
+pub(crate) use gpu::proof;
+pub(crate) use reasons::{chosen_by_user, unavailable, why_cpu, why_not};
 
 /// What there is to say.
 pub(crate) enum Scene<'a> {
@@ -29,10 +38,8 @@ pub(crate) enum Scene<'a> {
     Loading {
         /// Its name.
         model: &'a str,
-        /// From 0 to 1, once it can be said.
-        progress: Option<f64>,
-        /// How long it will take, once it can be said.
-        left: Option<Duration>,
+        /// What is being done.
+        phase: &'a Phase,
     },
     /// Something has to wait for a reply.
     Waiting {
@@ -44,12 +51,40 @@ pub(crate) enum Scene<'a> {
         /// What it said.
         reason: &'a str,
     },
-    /// The processor computes.
-    Cpu {
+    /// A model is open.
+    Open {
         /// The model.
         model: &'a ModelFacts,
-        /// Why not a card; none while it is being asked for.
-        why: Option<&'a Unavailable>,
+        /// What the user wants to compute.
+        wish: DeviceChoice,
+    },
+}
+
+/// What is being done for a model on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Phase {
+    /// It is read, or made ready for the processor.
+    Loading {
+        /// From 0 to 1, once it can be said.
+        progress: Option<f64>,
+        /// How long it will take, once it can be said.
+        left: Option<Duration>,
+    },
+    /// It is copied to a card.
+    Moving {
+        /// The card.
+        card: String,
+        /// From 0 to 1, once it can be said.
+        progress: Option<f64>,
+    },
+    /// The card is held against the processor.
+    Checking {
+        /// The card.
+        card: String,
+        /// Positions that were compared.
+        done: u64,
+        /// Positions to compare; 0 while that is not known.
+        total: u64,
     },
 }
 
@@ -83,6 +118,14 @@ pub(crate) struct ModelFacts {
     /// Why the model's own chat template is not used, if so.
     pub(crate) template_fallback: Option<String>,
     pub(crate) device: DeviceInfo,
+    /// By what right that computes.
+    pub(crate) proof: Proof,
+    /// Why no card computes, where none does.
+    pub(crate) why: Option<PassedOver>,
+    /// The card that was looked at, whether it computes or not.
+    pub(crate) card: Option<CudaDevice>,
+    /// The day on which it was loaded, and a card proven.
+    pub(crate) day: String,
     pub(crate) memory_bytes: u64,
     /// How keys and values are kept.
     pub(crate) kv: &'static str,
@@ -98,11 +141,7 @@ pub(crate) fn banner(scene: &Scene<'_>) -> Banner {
             advice,
             kept,
         } => refused(file, message, *advice, *kept),
-        Scene::Loading {
-            model,
-            progress,
-            left,
-        } => loading(model, *progress, *left),
+        Scene::Loading { model, phase } => under_way(model, phase),
         Scene::Waiting { conversation } => plain(
             BannerKind::Waiting,
             "Waiting",
@@ -116,7 +155,10 @@ pub(crate) fn banner(scene: &Scene<'_>) -> Banner {
                 format!("the engine stopped ({reason}); your text is kept"),
             )
         },
-        Scene::Cpu { model, why } => cpu(model, *why),
+        Scene::Open { model, wish } => match model.device.kind {
+            DeviceKind::Gpu => gpu::banner(model),
+            DeviceKind::Cpu => cpu(model, *wish),
+        },
     }
 }
 
@@ -172,130 +214,93 @@ fn refused(file: &str, message: &str, advice: Option<&str>, kept: Option<&str>) 
     }
 }
 
-fn loading(model: &str, progress: Option<f64>, left: Option<Duration>) -> Banner {
-    let progress = progress.map(|part| part.clamp(0.0, 1.0));
-    let mut reason = String::from(model);
-    if let Some(part) = progress {
-        reason.push_str(&format!(" · {} %", (part * 100.0).floor()));
-    }
-    if let Some(left) = left {
-        reason.push_str(&format!(" · {} s left", left.as_secs_f64().ceil()));
-    }
-    Banner {
-        progress,
-        actions: vec![BannerAction::StopLoading],
-        ..plain(BannerKind::Loading, "Loading", reason)
+fn under_way(model: &str, phase: &Phase) -> Banner {
+    let part = |part: &Option<f64>| part.map(|part| part.clamp(0.0, 1.0));
+    match phase {
+        Phase::Loading { progress, left } => Banner {
+            progress: part(progress),
+            actions: vec![BannerAction::StopLoading],
+            ..plain(
+                BannerKind::Loading,
+                "Loading",
+                counted(model, part(progress), *left),
+            )
+        },
+        Phase::Moving { card, progress } => Banner {
+            progress: part(progress),
+            actions: vec![BannerAction::StopLoading, BannerAction::UseCpu],
+            ..plain(
+                BannerKind::Moving,
+                "Moving the model",
+                counted(&format!("to {card}"), part(progress), None),
+            )
+        },
+        Phase::Checking { card, done, total } => {
+            let mut reason = format!("that {card} computes what the CPU computes");
+            if *total > 0 {
+                let (done, total) = (words::count(*done), words::count(*total));
+                reason.push_str(&format!(" · {done} of {total}"));
+            }
+            Banner {
+                progress: part(&(*total > 0).then(|| *done as f64 / *total as f64)),
+                actions: vec![BannerAction::StopLoading, BannerAction::UseCpu],
+                ..plain(BannerKind::Proving, "Checking", reason)
+            }
+        }
     }
 }
 
-fn cpu(model: &ModelFacts, why: Option<&Unavailable>) -> Banner {
-    let reason = match why {
-        Some(why) => why_cpu(why),
-        None => String::from("looking for an NVIDIA driver"),
-    };
+fn counted(what: &str, part: Option<f64>, left: Option<Duration>) -> String {
+    let mut line = String::from(what);
+    if let Some(part) = part {
+        line.push_str(&format!(" · {} %", (part * 100.0).floor()));
+    }
+    if let Some(left) = left {
+        line.push_str(&format!(" · {} s left", left.as_secs_f64().ceil()));
+    }
+    line
+}
+
+fn cpu(model: &ModelFacts, wish: DeviceChoice) -> Banner {
+    let why = model.why.as_ref();
+    let reason = why.map_or_else(String::new, why_cpu);
     let device = &model.device;
     let threads = words::threads(device.threads);
-    let mut line = [reason.as_str(), short_isa(&device.isa), &threads].join(" · ");
-    if let Some(limit) = model.context_limit {
-        let why = match limit {
-            ContextLimit::Memory { .. } => "more does not fit in memory",
-            ContextLimit::Trained { .. } => "the model was trained for no more",
-        };
-        let tokens = words::count(model.context);
-        line.push_str(&format!(" · context {tokens} ({why})"));
-    }
-    let tone = match why {
-        Some(Unavailable::DriverTooOld { .. } | Unavailable::DriverBroken { .. }) => {
-            Tone::Attention
-        }
-        _ => Tone::Neutral,
+    let parts = [reason.as_str(), short_isa(&device.isa), &threads];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    let mut line = parts.collect::<Vec<_>>().join(" · ");
+    line.push_str(&context_limit(model));
+    let is_fault = why.is_some_and(reasons::is_fault);
+    let tone = match wish {
+        // Who asks for a card is told that another computes.
+        _ if is_fault => Tone::Attention,
+        DeviceChoice::Gpu if !why.is_some_and(chosen_by_user) => Tone::Attention,
+        DeviceChoice::Auto | DeviceChoice::Cpu | DeviceChoice::Gpu => Tone::Neutral,
     };
-    let details = details(model, &reason);
-    let advice = why.and_then(advice);
     Banner {
         tone,
-        advice,
-        details,
+        advice: why.and_then(reasons::advice).map(String::from),
+        actions: why.and_then(reasons::action).into_iter().collect(),
+        details: details::of_cpu(model, &reason),
+        report: why.and_then(reasons::report),
         ..plain(BannerKind::Cpu, "CPU", line)
     }
 }
 
-/// Why the processor computes, in plain words.
-pub(crate) fn why_cpu(why: &Unavailable) -> String {
-    match why {
-        Unavailable::NoDriver => String::from("no NVIDIA driver found"),
-        Unavailable::DriverTooOld { found, needed } => {
-            format!("the NVIDIA driver is too old ({found}; {needed} or newer is needed)")
-        }
-        Unavailable::DriverBroken { reason } => {
-            format!("the NVIDIA driver does not answer ({reason})")
-        }
-        Unavailable::NoDevice => String::from("the driver sees no NVIDIA card"),
-        Unavailable::DeviceTooOld {
-            device,
-            found,
-            needed,
-        } => format!("{device} is too old (compute capability {found}; {needed} is needed)"),
-        Unavailable::NotUsedYet { .. } => String::from("this version does not use the GPU yet"),
-        Unavailable::ChosenByUser => String::from("chosen by you"),
-    }
-}
-
-fn advice(why: &Unavailable) -> Option<String> {
-    let advice = match why {
-        Unavailable::NoDriver => "fine if there is no NVIDIA card; otherwise install the driver",
-        Unavailable::DriverTooOld { .. } => "update it",
-        Unavailable::DriverBroken { .. } => "restart the computer; reinstall the driver",
-        Unavailable::NoDevice
-        | Unavailable::DeviceTooOld { .. }
-        | Unavailable::NotUsedYet { .. }
-        | Unavailable::ChosenByUser => return None,
+fn context_limit(model: &ModelFacts) -> String {
+    let Some(limit) = model.context_limit else {
+        return String::new();
     };
-    Some(String::from(advice))
+    let why = match limit {
+        ContextLimit::Memory { .. } => "more does not fit in memory",
+        ContextLimit::Trained { .. } => "the model was trained for no more",
+    };
+    format!(" · context {} ({why})", words::count(model.context))
 }
 
 /// "AVX-512" of "AVX-512 VNNI": the line has room for the family only.
 fn short_isa(isa: &str) -> &str {
     isa.split([' ', ':']).next().unwrap_or(isa)
-}
-
-fn details(model: &ModelFacts, reason: &str) -> Vec<Detail> {
-    let device = &model.device;
-    let tokens = words::count(model.context);
-    let why = match model.context_limit {
-        Some(ContextLimit::Memory { wanted }) => {
-            format!("{} do not fit in memory", words::count(wanted as u64))
-        }
-        Some(ContextLimit::Trained { asked }) => format!(
-            "you chose {}; the model was trained for {}",
-            words::count(asked as u64),
-            words::count(model.trained),
-        ),
-        None => format!("trained for {}", words::count(model.trained)),
-    };
-    let context = format!("{tokens} tokens ({why})");
-    let template = model
-        .template_fallback
-        .as_deref()
-        .unwrap_or("the model's own");
-    let rows = [
-        ("Device", device.name.as_str()),
-        ("Why", reason),
-        ("Instruction set", &device.isa),
-        ("Threads", &device.threads.to_string()),
-        ("Memory used", &words::size(model.memory_bytes)),
-        ("Context", &context),
-        ("Keys and values", model.kv),
-        ("File", &model.file),
-        ("Architecture", &model.architecture),
-        ("Quantisation", &model.quantization),
-        ("Template", template),
-    ];
-    rows.map(|(name, value)| Detail {
-        name: String::from(name),
-        value: String::from(value),
-    })
-    .into()
 }
 
 #[cfg(test)]

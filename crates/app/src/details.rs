@@ -22,7 +22,7 @@ impl App {
             // The app goes no further than a model was trained.
             context_default_max: settings.context.map(|tokens| tokens as usize),
             kv: Some(settings.kv.into()),
-            threads: Some(Wish::of(&settings, self.inner.config.threads).threads),
+            threads: Some(Wish::of(&settings, id, self.inner.config.threads).threads),
             free_memory: (self.inner.config.free_memory)(),
             ..InspectOptions::default()
         };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use candor_engine::{Event, TurnState};
 
 use crate::config::Clock;
+use crate::record;
 use crate::turn::{Cursor, Heard, Turn};
 use crate::wire::{TurnBatch, TurnEvent};
 
@@ -117,7 +118,8 @@ impl Gathered {
                 text.push_str(&more);
                 *tokens = now;
             }
-            (Some(last @ TurnEvent::Reading { .. }), event @ TurnEvent::Reading { .. }) => {
+            (Some(last @ TurnEvent::Reading { .. }), event @ TurnEvent::Reading { .. })
+            | (Some(last @ TurnEvent::Checking { .. }), event @ TurnEvent::Checking { .. }) => {
                 *last = event;
             }
             (_, event) => self.events.push(event),
@@ -136,11 +138,15 @@ impl Gathered {
                 done: count(done),
                 total: count(total),
             }),
-            Event::State(
-                TurnState::Decode | TurnState::Proving { .. } | TurnState::Served(_),
-            )
+            Event::State(TurnState::Proving { done, total }) => Some(TurnEvent::Checking {
+                done: count(done),
+                total: count(total),
+            }),
+            Event::Moved { reason, .. } => Some(TurnEvent::Moved {
+                notice: record::moved_words(&reason),
+            }),
+            Event::State(TurnState::Decode | TurnState::Served(_))
             | Event::Proven(_)
-            | Event::Moved { .. }
             | Event::Repeats(_)
             | Event::Finished { .. }
             | Event::Failed { .. } => None,

@@ -6,19 +6,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use candor_backend::Precision;
+use candor_backend::{Precision, Unavailable};
 use candor_engine::{Engine, EngineConfig, EngineHandle, LoadFailure};
+use candor_modelfile::Assumed;
 
 use crate::app::Inner;
-use crate::compose::BackendChoice;
+use crate::compose::{BackendChoice, Backends};
 use crate::models::{self, ChatModel, Destination, RunningLoad, Seat, Wish};
-use crate::status;
+use crate::verdicts::{Recall, Verdicts};
+use crate::{banner, path_id, status, words};
 
 impl Inner {
     /// Begins a load on a thread of its own.
     pub(crate) fn start_load(self: &Arc<Self>, path: &Path) {
-        let wish = Wish::of(&self.settings(), self.config.threads);
-        let load = self.models.begin(path, wish);
+        self.begin_load(path, Recall::Kept);
+    }
+
+    /// Loads the model that answers again, for what was chosen or found out since.
+    pub(crate) fn load_again(self: &Arc<Self>, recall: Recall) {
+        let open = self.models.state().chat();
+        if let Some(chat) = open {
+            self.begin_load(&chat.loaded.path, recall);
+        }
+    }
+
+    fn begin_load(self: &Arc<Self>, path: &Path, recall: Recall) {
+        let model = path_id::encode(path);
+        let wish = Wish::of(&self.settings(), &model, self.config.threads);
+        let load = self.models.begin(path, wish, recall);
         self.run(load);
     }
 
@@ -69,33 +84,65 @@ impl Inner {
         if load.cancel.is_cancelled() {
             return Err(LoadFailure::Stopped);
         }
-        let destination = self.destination(load.wish.threads)?;
+        let destination = self.destination(load)?;
         models::load(&destination, load)
     }
 
-    /// The engine, and what is to compute if that is something else than until now.
-    fn destination(self: &Arc<Self>, threads: usize) -> Result<Destination, LoadFailure> {
-        let choice = BackendChoice {
-            threads,
-            precision: Precision::Fast,
+    /// The engine, and what is to compute.
+    fn destination(self: &Arc<Self>, load: &RunningLoad) -> Result<Destination, LoadFailure> {
+        let gives_up = || load.cancel.is_cancelled() || load.use_reference.is_cancelled();
+        let (card, why) = match self.card(&load.wish, &gives_up) {
+            Some(Ok(card)) => (Some(card), None),
+            Some(Err(why)) => (None, Some(banner::unavailable(why))),
+            None if load.cancel.is_cancelled() => return Err(LoadFailure::Stopped),
+            None => (None, Some(banner::unavailable(Unavailable::ChosenByUser))),
         };
+        let memory = card.as_ref().and_then(|_| {
+            let verdicts = Verdicts::new(
+                &self.paths.cache,
+                self.config.clock.clone(),
+                &self.config.version,
+            );
+            verdicts.of(&load.path, &Assumed::default(), load.recall)
+        });
+        let choice = BackendChoice {
+            threads: load.wish.threads,
+            precision: Precision::Fast,
+            card,
+        };
+        let (engine, others) = self.engine(&choice, load.recall)?;
+        Ok(Destination {
+            engine,
+            choice,
+            others,
+            why,
+            day: words::day(self.now_ms()),
+            memory,
+        })
+    }
+
+    /// The engine, and who makes what is to compute, if that is something else than until now.
+    fn engine(
+        self: &Arc<Self>,
+        choice: &BackendChoice,
+        recall: Recall,
+    ) -> Result<(EngineHandle, Option<Backends>), LoadFailure> {
         let mut state = self.models.state();
         if let Some(seat) = state.seat.as_ref().filter(|seat| !seat.engine.has_ended()) {
-            let backends = Arc::clone(&self.config.backends);
-            let others = (seat.threads != threads).then_some((backends, choice));
-            let engine = seat.engine.clone();
-            return Ok(Destination { engine, others });
+            // A card that has stopped working is not of use again as it is.
+            let is_other = seat.choice != *choice || recall == Recall::Nothing;
+            let others = is_other.then(|| Arc::clone(&self.config.backends));
+            return Ok((seat.engine.clone(), others));
         }
         let engine = self.spawn_engine(choice)?;
         state.seat = Some(Seat {
             engine: engine.clone(),
-            threads,
+            choice: choice.clone(),
         });
-        let others = None;
-        Ok(Destination { engine, others })
+        Ok((engine, None))
     }
 
-    fn spawn_engine(self: &Arc<Self>, choice: BackendChoice) -> Result<EngineHandle, LoadFailure> {
+    fn spawn_engine(self: &Arc<Self>, choice: &BackendChoice) -> Result<EngineHandle, LoadFailure> {
         let no_thread = |source| LoadFailure::Broken {
             reason: format!("the system gives no thread: {source}"),
         };

@@ -6,17 +6,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use candor_arch::{FootprintOptions, PAGE_TOKENS, StateSizes, footprint};
-use candor_backend::{CancelToken, KvType, Precision};
+use candor_backend::{CancelToken, DeviceKind, KvType, Precision};
 use candor_engine::{
-    CONTEXT_TOKENS_DEFAULT, EngineHandle, EngineState, LoadFailure, LoadOptions, LoadSpec,
-    LoadedModel, TextSide, WhyNoModel, schedule::CHUNK_TOKENS,
+    CONTEXT_TOKENS_DEFAULT, DeviceWish, EngineHandle, EngineState, LoadFailure, LoadOptions,
+    LoadSpec, LoadedModel, Mode, PassedOver, TextSide, VerdictMemory, WhyNoModel,
+    schedule::CHUNK_TOKENS,
 };
 use candor_modelfile::ModelFile;
 use candor_text::ChatFormat;
 
 use crate::banner::{ContextLimit, ModelFacts};
 use crate::compose::{BackendChoice, Backends};
-use crate::wire::{KvChoice, OpenModel, Settings};
+use crate::verdicts::Recall;
+use crate::wire::{DeviceChoice, GpuCheck, KvChoice, OpenModel, Settings};
 use crate::{facts, library, path_id, words};
 
 /// With less context than this a model can hold no conversation; it is refused instead.
@@ -29,12 +31,14 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 pub(crate) struct ChatModel {
     pub(crate) id: String,
     pub(crate) loaded: Arc<LoadedModel>,
-    pub(crate) format: ChatFormat,
+    pub(crate) format: Arc<ChatFormat>,
     pub(crate) facts: ModelFacts,
+    /// What could compute.
+    choice: BackendChoice,
 }
 
 impl ChatModel {
-    fn new(loaded: Arc<LoadedModel>, context_limit: Option<ContextLimit>) -> Self {
+    fn new(loaded: Arc<LoadedModel>, limit: Option<ContextLimit>, to: &Destination) -> Self {
         let index = loaded.model.file.index();
         let format = ChatFormat::new(index.chat_template.as_deref(), loaded.tokenizer.controls());
         let facts = ModelFacts {
@@ -44,17 +48,41 @@ impl ChatModel {
             quantization: facts::quantization(index),
             context: loaded.ctx_len as u64,
             trained: loaded.model.graph.hparams.context_length as u64,
-            context_limit,
+            context_limit: limit,
             template_fallback: format.fallback().map(ToString::to_string),
             device: loaded.device.clone(),
-            memory_bytes: loaded.footprint.total_bytes(),
+            proof: loaded.proof.clone(),
+            why: loaded.passed_over.last().or(to.why.as_ref()).cloned(),
+            card: to.choice.card.clone(),
+            day: to.day.clone(),
+            memory_bytes: memory_bytes(&loaded),
             kv: words::kv(loaded.kv),
         };
         Self {
             id: path_id::encode(&loaded.path),
             loaded,
-            format,
+            format: Arc::new(format),
             facts,
+            choice: to.choice.clone(),
+        }
+    }
+
+    /// The same model once something else computes it, or it was proven.
+    fn became(&self, loaded: Arc<LoadedModel>) -> Self {
+        let why = loaded.passed_over.last().or(self.facts.why.as_ref());
+        Self {
+            id: self.id.clone(),
+            format: Arc::clone(&self.format),
+            facts: ModelFacts {
+                device: loaded.device.clone(),
+                proof: loaded.proof.clone(),
+                why: why.cloned(),
+                memory_bytes: memory_bytes(&loaded),
+                kv: words::kv(loaded.kv),
+                ..self.facts.clone()
+            },
+            choice: self.choice.clone(),
+            loaded,
         }
     }
 
@@ -67,6 +95,15 @@ impl ChatModel {
             quantization: self.facts.quantization.clone(),
             template_fallback: self.facts.template_fallback.clone(),
         }
+    }
+}
+
+/// What a model takes where it computes.
+fn memory_bytes(loaded: &LoadedModel) -> u64 {
+    let footprint = &loaded.footprint;
+    match loaded.device.kind {
+        DeviceKind::Cpu => footprint.total_bytes(),
+        DeviceKind::Gpu => loaded.weights_bytes + footprint.state_bytes + footprint.scratch_bytes,
     }
 }
 
@@ -117,16 +154,20 @@ enum Purpose {
 pub(crate) struct RunningLoad {
     pub(crate) path: PathBuf,
     pub(crate) cancel: CancelToken,
+    /// Lets the processor compute, whatever a card is about to do for it.
+    pub(crate) use_reference: CancelToken,
     pub(crate) wish: Wish,
+    /// Whether the check of a card may rest on what the processor gave before.
+    pub(crate) recall: Recall,
     purpose: Purpose,
     /// Tells this load from a later one of the same file.
     number: u64,
 }
 
-/// An engine, and with how many threads it computes.
+/// An engine, and what it computes with.
 pub(crate) struct Seat {
     pub(crate) engine: EngineHandle,
-    pub(crate) threads: usize,
+    pub(crate) choice: BackendChoice,
 }
 
 /// What the settings said of a load when it began.
@@ -138,15 +179,35 @@ pub(crate) struct Wish {
     pub(crate) context: Option<u32>,
     /// How keys and values are kept.
     pub(crate) kv: KvType,
+    /// What may compute.
+    pub(crate) device: DeviceChoice,
+    /// Which card, counted from 0; none for what the program chooses.
+    pub(crate) card: Option<u32>,
+    /// When a card is checked.
+    pub(crate) check: Mode,
 }
 
 impl Wish {
-    /// `threads` where nobody chose another number.
-    pub(crate) fn of(settings: &Settings, threads: usize) -> Self {
+    /// For the model with this id in the library; `threads` where nobody chose another number.
+    pub(crate) fn of(settings: &Settings, model: &str, threads: usize) -> Self {
+        let check = settings.gpu_checks.get(model);
         Self {
             threads: settings.threads.map_or(threads, |chosen| chosen as usize),
             context: settings.context,
             kv: settings.kv.into(),
+            device: settings.device,
+            card: settings.gpu,
+            check: (*check.unwrap_or(&settings.gpu_check)).into(),
+        }
+    }
+}
+
+impl From<GpuCheck> for Mode {
+    fn from(check: GpuCheck) -> Self {
+        match check {
+            GpuCheck::Probe => Self::Probe,
+            GpuCheck::FirstPrompt => Self::FirstPrompt,
+            GpuCheck::EveryPrompt => Self::EveryPrompt,
         }
     }
 }
@@ -163,8 +224,16 @@ impl From<KvChoice> for KvType {
 /// Where a model is loaded to.
 pub(crate) struct Destination {
     pub(crate) engine: EngineHandle,
-    /// What is to compute from this model on, if that is something else than until now.
-    pub(crate) others: Option<(Backends, BackendChoice)>,
+    /// What can compute this model.
+    pub(crate) choice: BackendChoice,
+    /// Makes it, if it is something else than until now.
+    pub(crate) others: Option<Backends>,
+    /// Why no card is among it, if so.
+    pub(crate) why: Option<PassedOver>,
+    /// Today.
+    pub(crate) day: String,
+    /// What is kept of earlier checks.
+    pub(crate) memory: Option<VerdictMemory>,
 }
 
 /// What is known of the model that answers.
@@ -186,12 +255,15 @@ impl ModelState {
     pub(crate) fn chat(&self) -> Option<Arc<ChatModel>> {
         let chat = self.chat.as_ref()?;
         let engine = &self.seat.as_ref()?.engine;
-        let state = engine.state();
-        let is_loaded = state
-            .borrow()
-            .model()
-            .is_some_and(|model| Arc::ptr_eq(model, &chat.loaded));
-        (is_loaded && !engine.has_ended()).then(|| Arc::clone(chat))
+        let model = engine.state().borrow().model().cloned()?;
+        if model.id != chat.loaded.id || engine.has_ended() {
+            return None;
+        }
+        Some(match Arc::ptr_eq(&model, &chat.loaded) {
+            true => Arc::clone(chat),
+            // What computes has changed since the load.
+            false => Arc::new(chat.became(model)),
+        })
     }
 
     /// The load of the model that answered last, if the engine has lost that, and what a broken
@@ -227,7 +299,7 @@ impl ModelState {
         let (path, wish) = (load.path.clone(), load.wish);
         self.broken = said;
         // Why another load failed, if one did, is still to be read afterwards.
-        Some(self.begin(&path, wish, Purpose::Again))
+        Some(self.begin(&path, wish, (Purpose::Again, Recall::Kept)))
     }
 
     fn failed(&mut self, load: &RunningLoad, failure: &LoadFailure) {
@@ -241,12 +313,19 @@ impl ModelState {
         }
     }
 
-    fn begin(&mut self, path: &Path, wish: Wish, purpose: Purpose) -> RunningLoad {
+    fn begin(
+        &mut self,
+        path: &Path,
+        wish: Wish,
+        (purpose, recall): (Purpose, Recall),
+    ) -> RunningLoad {
         self.loads += 1;
         let load = RunningLoad {
             path: path.to_owned(),
             cancel: CancelToken::new(),
+            use_reference: CancelToken::new(),
             wish,
+            recall,
             purpose,
             number: self.loads,
         };
@@ -281,13 +360,13 @@ impl Models {
     }
 
     /// Notes that a load begins; one before it is stopped.
-    pub(crate) fn begin(&self, path: &Path, wish: Wish) -> RunningLoad {
+    pub(crate) fn begin(&self, path: &Path, wish: Wish, recall: Recall) -> RunningLoad {
         let mut state = self.state();
         if let Some(load) = &state.load {
             load.cancel.cancel();
         }
         state.refusal = None;
-        state.begin(path, wish, Purpose::Asked)
+        state.begin(path, wish, (Purpose::Asked, recall))
     }
 
     /// Notes that the model that was lost is loaded again, if one was and nothing else is loaded.
@@ -311,10 +390,10 @@ impl Models {
         match result {
             // An earlier load can be noted later: its model is the engine's no more.
             Ok(chat) if load.number > noted => {
-                (state.chat, state.chat_load) = (Some(Arc::new(chat)), Some(load.clone()));
                 if let Some(seat) = &mut state.seat {
-                    seat.threads = load.wish.threads;
+                    seat.choice = chat.choice.clone();
                 }
+                (state.chat, state.chat_load) = (Some(Arc::new(chat)), Some(load.clone()));
             }
             Err(failure) if is_latest => state.failed(load, &failure),
             Ok(_) | Err(_) => {}
@@ -376,9 +455,10 @@ pub(crate) fn load(to: &Destination, load: &RunningLoad) -> Result<ChatModel, Lo
                 });
             };
             let limit = Some(ContextLimit::Memory { wanted });
-            attempt(to, load, (Some(fits), wish.kv)).map(|loaded| ChatModel::new(loaded, limit))
+            let loaded = attempt(to, load, (Some(fits), wish.kv))?;
+            Ok(ChatModel::new(loaded, limit, to))
         }
-        other => other.map(|loaded| ChatModel::new(loaded, limit)),
+        other => other.map(|loaded| ChatModel::new(loaded, limit, to)),
     }
 }
 
@@ -400,15 +480,22 @@ fn attempt(
         precision: Precision::Fast,
         kv: Some(kv),
         text: TextSide::Needed,
-        ..LoadOptions::default()
+        // A card is among what can compute, or it is not.
+        device: DeviceWish::Auto,
+        f2: load.wish.check,
     };
     let spec = LoadSpec {
         options,
+        memory: to.memory.clone(),
         cancel: load.cancel.clone(),
+        use_reference: load.use_reference.clone(),
         ..LoadSpec::new(load.path.clone())
     };
     let answer = match to.others.clone() {
-        Some((backends, choice)) => to.engine.load_on(spec, Box::new(move || backends(choice))),
+        Some(backends) => {
+            let choice = to.choice.clone();
+            to.engine.load_on(spec, Box::new(move || backends(&choice)))
+        }
         None => to.engine.load(spec),
     };
     match answer {
@@ -454,11 +541,7 @@ mod tests {
     fn a_shorter_context_saves_what_it_is_said_to_save() {
         let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
         let path = models.join("s16-gemma3-q4_0.gguf");
-        let wish = Wish {
-            threads: 1,
-            context: None,
-            kv: KvType::F16,
-        };
+        let wish = Wish::of(&Settings::default(), "", 1);
         let fits = |excess| context_that_fits(&path, wish, excess);
         let file = ModelFile::open(&path).unwrap();
         let graph = candor_arch::build(file.index()).unwrap();
@@ -493,12 +576,21 @@ mod tests {
         let backend = Script::new(97..123).backend();
         let engine = Engine::spawn(config, vec![Box::new(backend)]).unwrap();
         let models = Models::default();
+        let choice = BackendChoice {
+            threads: 1,
+            precision: Precision::Fast,
+            card: None,
+        };
         let to = Destination {
             engine: engine.clone(),
+            choice: choice.clone(),
             others: None,
+            why: None,
+            day: String::new(),
+            memory: None,
         };
         let loaded = || {
-            let running = models.begin(&path, Wish::of(&Settings::default(), 1));
+            let running = models.begin(&path, Wish::of(&Settings::default(), "", 1), Recall::Kept);
             let chat = load(&to, &running).unwrap();
             (running, chat)
         };
@@ -506,7 +598,7 @@ mod tests {
         let (second, second_chat) = loaded();
         models.state().seat = Some(Seat {
             engine: engine.clone(),
-            threads: 1,
+            choice,
         });
         let last = second_chat.loaded.id;
         for (load, chat) in [(&second, second_chat), (&first, first_chat)] {

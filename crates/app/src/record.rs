@@ -1,33 +1,30 @@
 //! What is noted of a reply, and how the engine's words become the window's.
 
-use candor_backend::Unavailable;
-use candor_engine::{FinishReason, Sampling as EngineSampling, Stats, TurnCode};
+use std::sync::Arc;
 
-use crate::banner::why_cpu;
+use candor_backend::DeviceKind;
+use candor_engine::{
+    FinishReason, Proof, Report, Sampling as EngineSampling, Served, Stats, TurnCode,
+};
+
+use crate::banner::{self, ModelFacts};
 use crate::error::Error;
 use crate::models::ChatModel;
 use crate::wire::{Code, MessageState, ReplyRecord, Sampling};
 use crate::words;
 
 /// The record of a reply that has not begun.
-pub(crate) fn begun(
-    chat: Option<&ChatModel>,
-    why: Option<&Unavailable>,
-    sampling: &Sampling,
-    seed: u32,
-) -> ReplyRecord {
+pub(crate) fn begun(chat: Option<&ChatModel>, sampling: &Sampling, seed: u32) -> ReplyRecord {
+    let facts = chat.map(|chat| &chat.facts);
+    let of = |part: fn(&ModelFacts) -> String| facts.map(part).unwrap_or_default();
     ReplyRecord {
-        model: chat.map(|chat| chat.facts.name.clone()).unwrap_or_default(),
-        backend: chat.map(|_| String::from("CPU")).unwrap_or_default(),
-        device: chat
-            .map(|chat| chat.facts.device.name.clone())
-            .unwrap_or_default(),
-        proof: String::new(),
+        model: of(|facts| facts.name.clone()),
+        backend: of(|facts| String::from(name(facts.device.kind))),
+        backend_reason: of(reason),
+        device: of(|facts| facts.device.name.clone()),
+        proof: of(proven),
         moved: None,
-        backend_reason: why.map(why_cpu).unwrap_or_default(),
-        kv: chat
-            .map(|chat| String::from(chat.facts.kv))
-            .unwrap_or_default(),
+        kv: of(|facts| String::from(facts.kv)),
         generated_tokens: 0,
         prompt_tokens: 0,
         cached_tokens: 0,
@@ -41,6 +38,47 @@ pub(crate) fn begun(
     }
 }
 
+fn name(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Cpu => "CPU",
+        DeviceKind::Gpu => "GPU",
+    }
+}
+
+fn reason(facts: &ModelFacts) -> String {
+    match (facts.device.kind, &facts.why) {
+        (DeviceKind::Cpu, Some(why)) => banner::why_cpu(why),
+        (DeviceKind::Cpu, None) | (DeviceKind::Gpu, _) => String::new(),
+    }
+}
+
+/// Only what was proven is noted as proven.
+fn proven(facts: &ModelFacts) -> String {
+    match (&facts.proof, facts.device.kind) {
+        (Proof::Proven(_), DeviceKind::Gpu) => {
+            format!("{}, {}", banner::proof(&facts.proof), facts.day)
+        }
+        _ => String::new(),
+    }
+}
+
+/// Takes in that a card was proven on this prompt.
+pub(crate) fn proven_now(record: &mut ReplyRecord, report: &Arc<Report>, now_ms: i64) {
+    let proof = banner::proof(&Proof::Proven(Arc::clone(report)));
+    record.proof = format!("{proof}, {}", words::day(now_ms));
+}
+
+/// Takes in that the processor writes on.
+pub(crate) fn moved(record: &mut ReplyRecord, reason: &str) {
+    record.moved = Some(moved_words(reason));
+    record.proof.clear();
+}
+
+/// What is read in the chat once the processor writes on.
+pub(crate) fn moved_words(reason: &str) -> String {
+    format!("The GPU was given up ({reason}); this reply went on with the CPU.")
+}
+
 /// Takes the engine's figures in.
 pub(crate) fn measured(record: &mut ReplyRecord, stats: &Stats) {
     let count = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
@@ -50,6 +88,17 @@ pub(crate) fn measured(record: &mut ReplyRecord, stats: &Stats) {
     record.prefill_ms = stats.prefill_ms;
     record.decode_ms = stats.decode_ms;
     let has_token = stats.time_to_first_token_ms > 0.0;
+    record.backend = match stats.served {
+        // It had not written a token yet.
+        Served {
+            moved_at: None | Some(0),
+            device,
+            ..
+        } => name(device).to_owned(),
+        Served {
+            moved_at: Some(_), ..
+        } => String::from("GPU, then CPU"),
+    };
     record.first_token_ms = has_token.then_some(stats.time_to_first_token_ms);
 }
 

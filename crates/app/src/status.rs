@@ -4,15 +4,15 @@ use std::sync::{PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use candor_backend::Unavailable;
-use candor_engine::{EngineHandle, EngineState};
+use candor_backend::DeviceKind;
+use candor_engine::{EngineHandle, EngineState, LoadStage, Loading};
 
 use crate::app::Inner;
-use crate::banner::{Scene, banner};
+use crate::banner::{Phase, Scene, banner};
 use crate::block_on::block_on;
 use crate::models::{ModelState, model_name};
 use crate::news::News;
-use crate::wire::{DeviceChoice, Status};
+use crate::wire::Status;
 
 /// The status is told at most this often while a load counts up; a person reads no faster.
 const STATUS_INTERVAL: Duration = Duration::from_millis(50);
@@ -24,7 +24,7 @@ impl Inner {
             .turns
             .written_first()
             .map(|(turn, others)| (self.store.title(turn).unwrap_or_default(), others));
-        let why = self.why_cpu();
+        let wish = self.settings().device;
         let state = self.models.state();
         let chat = state.chat();
         let model = chat.as_ref().map(|chat| chat.wire());
@@ -37,14 +37,10 @@ impl Inner {
             (Some((_, None)), _, _, Some((title, _))) => Scene::Waiting {
                 conversation: title,
             },
-            (Some((name, progress)), ..) => {
-                let (progress, left) = progress.unwrap_or_default();
-                Scene::Loading {
-                    model: name,
-                    progress,
-                    left,
-                }
-            }
+            (Some((name, phase)), ..) => Scene::Loading {
+                model: name,
+                phase: phase.as_ref().unwrap_or(&NOT_BEGUN),
+            },
             (None, Some(refusal), ..) => {
                 let (file, message) = (&refusal.file, &refusal.message);
                 Scene::Refused {
@@ -57,9 +53,9 @@ impl Inner {
             (None, None, Some(_), Some((title, 1..))) => Scene::Waiting {
                 conversation: title,
             },
-            (None, None, Some(chat), _) => Scene::Cpu {
+            (None, None, Some(chat), _) => Scene::Open {
                 model: &chat.facts,
-                why: why.as_ref(),
+                wish,
             },
             (None, None, None, _) => Scene::NoModel {
                 starter: &self.starter,
@@ -69,18 +65,6 @@ impl Inner {
             banner: banner(&scene),
             model,
         }
-    }
-
-    /// Why no card computes; none while the driver is being asked.
-    pub(crate) fn why_cpu(&self) -> Option<Unavailable> {
-        if self.settings().device == DeviceChoice::Cpu {
-            return Some(Unavailable::ChosenByUser);
-        }
-        self.probed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .found
-            .clone()
     }
 
     /// Tells the status if it is another than the last one told.
@@ -95,21 +79,40 @@ impl Inner {
     }
 }
 
-type Progress = (Option<f64>, Option<Duration>);
+/// A load of which the engine has not heard.
+const NOT_BEGUN: Phase = Phase::Loading {
+    progress: None,
+    left: None,
+};
 
 /// The name of the model that is being loaded, and how far it has come once it has begun.
-fn loading(state: &ModelState) -> Option<(String, Option<Progress>)> {
+fn loading(state: &ModelState) -> Option<(String, Option<Phase>)> {
     let load = state.load.as_ref()?;
     let engine = state.seat.as_ref().map(|seat| seat.engine.state());
-    let progress = engine.and_then(|engine| match &*engine.borrow() {
-        EngineState::Loading(loading) if loading.path == load.path => {
-            let total = loading.total_bytes as f64;
-            let part = (loading.total_bytes > 0).then(|| loading.done_bytes as f64 / total);
-            Some((part, loading.left))
-        }
+    let phase = engine.and_then(|engine| match &*engine.borrow() {
+        EngineState::Loading(loading) if loading.path == load.path => Some(phase(loading)),
         _ => None,
     });
-    Some((model_name(&load.path), progress))
+    Some((model_name(&load.path), phase))
+}
+
+fn phase(loading: &Loading) -> Phase {
+    let Loading {
+        done_bytes: done,
+        total_bytes: total,
+        ..
+    } = *loading;
+    let progress = (total > 0).then(|| done as f64 / total as f64);
+    let device = loading.device.as_ref();
+    let card = device.filter(|device| device.kind == DeviceKind::Gpu);
+    match (card.map(|card| card.name.clone()), loading.stage) {
+        (Some(card), LoadStage::Checking) => Phase::Checking { card, done, total },
+        (Some(card), LoadStage::Weights) => Phase::Moving { card, progress },
+        _ => Phase::Loading {
+            progress,
+            left: loading.left,
+        },
+    }
 }
 
 /// Follows an engine until it has ended, and tells what it does. A model that was lost because

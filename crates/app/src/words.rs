@@ -3,6 +3,8 @@
 use candor_backend::KvType;
 use candor_engine::LoadFailure;
 
+use crate::banner;
+
 /// Bytes in decimal units, as file managers and shops count: "98 MB", "4.7 GB".
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
@@ -28,6 +30,10 @@ pub(crate) fn load_failure(failure: &LoadFailure) -> String {
             size(*needed_bytes),
             size(*available_bytes),
         ),
+        LoadFailure::NotOnDevice { passed_over } => {
+            let why = passed_over.last().map(banner::why_not);
+            format!("the GPU cannot serve: {}", why.unwrap_or_default())
+        }
         other => other.to_string(),
     }
 }
@@ -66,6 +72,12 @@ pub fn count(value: u64) -> String {
     grouped
 }
 
+/// The day at so many milliseconds after 1970 began: "2026-12-01", in UTC.
+pub(crate) fn day(now_ms: i64) -> String {
+    let time = crate::prompt::utc(now_ms);
+    format!("{:04}-{:02}-{:02}", time.year, time.month, time.day)
+}
+
 /// How keys and values are kept.
 pub(crate) fn kv(kv: KvType) -> &'static str {
     match kv {
@@ -96,6 +108,13 @@ mod tests {
         };
         let want = "the model needs 2.3 TB of memory, 16.0 GB are free";
         assert_eq!(load_failure(&failure), want);
+    }
+
+    #[test]
+    fn a_day_is_written_as_the_standard_says() {
+        for (now_ms, want) in [(0, "1970-01-01"), (1_796_083_199_000, "2026-11-30")] {
+            assert_eq!(day(now_ms), want);
+        }
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) -> TurnEvent {
 /// The panic itself is in the log of panics; the engine need not write on for nobody.
 fn broke_down(job: &Job) -> Written {
     job.turn.cancel.cancel();
-    let record = record::begun(None, None, &job.settings.sampling, job.seed);
+    let record = record::begun(None, &job.settings.sampling, job.seed);
     let message = "Candor broke down over this reply; what it had written is kept.";
     failed(record, Error::new(Code::Internal, message))
 }
@@ -100,7 +100,7 @@ fn unsaved_message(turn: &Turn, text: &str, written: &Written) -> wire::Message 
 }
 
 fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written {
-    let mut record = record::begun(None, None, &job.settings.sampling, job.seed);
+    let mut record = record::begun(None, &job.settings.sampling, job.seed);
     for _ in 0..EXCHANGES_MAX {
         // An engine that has just broken down or ended may not have been noticed yet.
         inner.recover();
@@ -110,8 +110,7 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
             Answerer::None => return failed(record, no_model()),
             Answerer::Stopped => return written(MessageState::Stopped, record, None),
         };
-        let why = inner.why_cpu();
-        record = record::begun(Some(&chat), why.as_ref(), &job.settings.sampling, job.seed);
+        record = record::begun(Some(&chat), &job.settings.sampling, job.seed);
         let request = match request(inner, job, &chat) {
             Ok((request, notice)) => {
                 record.notice = notice;
@@ -159,7 +158,7 @@ fn request(
     chat: &Arc<ChatModel>,
 ) -> Result<(GenerateRequest, Option<String>), Error> {
     let Prompt { tokens, notice } = match job.prepared.take() {
-        Some(prepared) if Arc::ptr_eq(&prepared.chat, chat) => prepared.prompt,
+        Some(prepared) if prepared.chat.loaded.id == chat.loaded.id => prepared.prompt,
         _ => inner.prompt_of_reply(chat, job.turn.id, &job.settings)?,
     };
     let sampling = &job.settings.sampling;
@@ -186,10 +185,9 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
             place = entry.seq + 1;
             match entry.event {
                 Event::Token { text, .. } | Event::Tail { text } => keeper.take(&text),
-                Event::State(_)
-                | Event::Proven(_)
-                | Event::Moved { .. }
-                | Event::Repeats(_) => {}
+                Event::Proven(report) => record::proven_now(record, &report, keeper.inner.now_ms()),
+                Event::Moved { reason, .. } => record::moved(record, &reason),
+                Event::State(_) | Event::Repeats(_) => {}
                 Event::Finished { reason, stats } => {
                     record::measured(record, &stats);
                     return Ended::Well(record::state_of(reason));

@@ -60,11 +60,6 @@ pub enum Unavailable {
         /// How many cards there are.
         found: usize,
     },
-    /// A card is there, and this version has no code to use it.
-    NotUsedYet {
-        /// The card's name.
-        device: String,
-    },
     /// The user chose another device.
     ChosenByUser,
 }

@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Failed = 1,
     /// Wrong usage.
     Usage = 2,
+    /// The guard rejected the GPU.
+    Rejected = 3,
     /// The guard could not judge the GPU.
     NotJudged = 4,
     /// The model file was refused.
@@ -109,6 +111,8 @@ impl From<headless::Failure> for Failure {
             Kind::Refused => Exit::Refused,
             Kind::Usage => Exit::Usage,
             Kind::NoGpu => Exit::NoGpu,
+            Kind::Rejected => Exit::Rejected,
+            Kind::NotJudged => Exit::NotJudged,
             Kind::Stopped => Exit::Interrupted,
             Kind::Failed => Exit::Failed,
         };

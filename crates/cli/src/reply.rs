@@ -21,6 +21,8 @@ pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) ids: Vec<u32>,
     pub(crate) stats: Stats,
+    /// Why another device wrote it on, if so.
+    pub(crate) moved: Option<String>,
 }
 
 /// Gives the engine a request and shows the reply as it comes, as text or as lines of JSON.
@@ -40,18 +42,22 @@ pub(crate) fn follow(
         held: None,
         text: String::new(),
         ids: Vec::new(),
+        moved: None,
     };
     let mut next = 0;
     loop {
         for entry in log.wait(next, PATIENCE) {
             next = entry.seq + 1;
             if let Some((finish, stats)) = shown.take(entry.event, &cancel)? {
-                let Shown { text, ids, .. } = shown;
+                let Shown {
+                    text, ids, moved, ..
+                } = shown;
                 return Ok(Reply {
                     finish,
                     text,
                     ids,
                     stats,
+                    moved,
                 });
             }
         }
@@ -67,6 +73,7 @@ struct Shown<'a> {
     held: Option<(u32, String)>,
     text: String,
     ids: Vec<u32>,
+    moved: Option<String>,
 }
 
 impl Shown<'_> {
@@ -78,7 +85,14 @@ impl Shown<'_> {
         let written = match event {
             Event::Token { id, text } => self.token(id, text),
             Event::Tail { text } => self.tail(text),
-            Event::State(_) | Event::Proven(_) | Event::Moved { .. } => Ok(()),
+            Event::State(_) | Event::Proven(_) => Ok(()),
+            Event::Moved { reason, .. } => {
+                notice(&format!(
+                    "The GPU was given up ({reason}); the CPU writes on."
+                ));
+                self.moved = Some(reason);
+                Ok(())
+            }
             Event::Repeats(Repeated {
                 block_tokens,
                 copies,

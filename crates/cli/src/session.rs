@@ -1,26 +1,57 @@
-//! What the commands that compute have in common: the choice of the backend and the setup.
+//! What the commands that compute have in common: the choice of the backend, the setup, and what is
+//! said of both.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use candor_app::headless::{self, Assumed, Choice, LoadedModel, Setup, TextSide};
-use candor_app::{Clock, PROBE_LIMIT};
-use serde_json::{Value, json};
+use candor_app::headless::{
+    self, Assumed, Cards, Choice, DeviceKind, FirstBad, Judgement, LoadedModel, Recall, Report,
+    Served, Setup, TextSide, Verdicts,
+};
+use candor_app::{Clock, PROBE_LIMIT, ProbeCommand};
+use serde_json::{Map, Value, json};
 
 use crate::args::Common;
 use crate::environment;
-use crate::failure::{Exit, Failure, Report};
+use crate::failure::{Exit, Failure, Report as FailureReport};
 
 /// Decides what computes.
 pub(crate) fn choose(common: &Common) -> Result<Choice, Failure> {
-    let probe = environment::probe_command().map_err(|error| {
+    let probe = probe()?;
+    Ok(headless::choose(
+        common.wish(),
+        common.device,
+        &probe,
+        PROBE_LIMIT,
+    )?)
+}
+
+/// As [`choose`], where it is an answer that there is no card.
+pub(crate) fn look(common: &Common) -> Result<Choice, Failure> {
+    let probe = probe()?;
+    Ok(headless::look(
+        common.wish(),
+        common.device,
+        &probe,
+        PROBE_LIMIT,
+    ))
+}
+
+/// How this program asks for the driver.
+pub(crate) fn probe() -> Result<ProbeCommand, Failure> {
+    environment::probe_command().map_err(|error| {
         let message = format!("the program does not find itself: {error}");
-        Failure::from(Report::new(Exit::Failed, "probe", message))
-    })?;
-    Ok(headless::choose(common.wish(), &probe, PROBE_LIMIT)?)
+        FailureReport::new(Exit::Failed, "probe", message).into()
+    })
 }
 
 /// How a model is made ready with so much context, unless the user asks for another.
-pub(crate) fn setup(common: &Common, clock: &Clock, context: Option<usize>) -> Setup {
+pub(crate) fn setup(
+    common: &Common,
+    choice: &Choice,
+    clock: &Clock,
+    context: Option<usize>,
+) -> Setup {
     Setup {
         threads: common.threads(),
         precision: common.precision(),
@@ -29,23 +60,117 @@ pub(crate) fn setup(common: &Common, clock: &Clock, context: Option<usize>) -> S
         assumed: Assumed::default(),
         context: common.context().or(context),
         slots: 1,
+        cards: Cards {
+            choice: choice.clone(),
+            verdicts: verdicts(common, clock),
+            recall: Recall::Kept,
+            probe: None,
+            unproven: None,
+        },
         clock: clock.clone(),
         free_memory: Arc::new(environment::free_memory),
     }
 }
 
+/// Where verdicts are kept; none where the environment names no folder.
+pub(crate) fn verdicts(common: &Common, clock: &Clock) -> Option<Verdicts> {
+    let paths = environment::paths(common.data_dir.clone()).ok()?;
+    let cache: &Path = &paths.cache;
+    Some(Verdicts::new(
+        cache,
+        clock.clone(),
+        env!("CARGO_PKG_VERSION"),
+    ))
+}
+
 /// What computed, for the JSON results. `model` is none if nothing was loaded.
 pub(crate) fn backend_json(choice: &Choice, model: Option<&LoadedModel>) -> Value {
     let device = model.map(|model| &model.device);
+    let kind = device.map_or(DeviceKind::Cpu, |device| device.kind);
+    let reason = model
+        .map(|model| choice.reason(model))
+        .or_else(|| choice.no_card());
+    let judged = model.map(|model| choice.judgement(model));
     json!({
         "requested": choice.wish.name(),
-        "served": "cpu",
+        "served": served_name(kind),
         "device": device.map(|device| &device.name),
-        "reason": choice.reason(),
+        "reason": reason,
         "isa": device.map(|device| &device.isa),
         "threads": device.map(|device| device.threads),
         "kv": model.map(|model| model.kv.name()),
-        // The processor is the reference: there is nothing to hold it against.
-        "f2": { "verdict": "not_needed", "mode": null },
+        "f2": judged.as_ref().map_or_else(not_needed, f2_json),
     })
+}
+
+/// What computed a reply, which may have moved while it was written: `moved` is why.
+pub(crate) fn reply_backend_json(
+    choice: &Choice,
+    model: Option<&LoadedModel>,
+    served: &Served,
+    moved: Option<&str>,
+) -> Value {
+    let mut backend = backend_json(choice, model);
+    if model.is_some() {
+        backend["served"] = json!(served_name(served.device));
+    }
+    if let Some(reason) = moved {
+        backend["moved"] = json!({ "after_tokens": served.moved_at, "reason": reason });
+        backend["device"] = Value::Null;
+    }
+    backend
+}
+
+fn served_name(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Cpu => "cpu",
+        DeviceKind::Gpu => "gpu",
+    }
+}
+
+fn not_needed() -> Value {
+    json!({ "verdict": "not_needed", "mode": null })
+}
+
+fn f2_json(judged: &Judgement) -> Value {
+    let mut all = Map::new();
+    all.insert("verdict".to_owned(), json!(judged.kind.name()));
+    all.insert(
+        "mode".to_owned(),
+        json!(judged.mode.map(|mode| mode.name())),
+    );
+    if let Some(report) = &judged.report {
+        all.extend(report_json(report));
+    }
+    Value::Object(all)
+}
+
+/// What the guard saw.
+pub(crate) fn report_json(report: &Report) -> Map<String, Value> {
+    let found = json!({
+        "positions": report.positions,
+        "min_cosine": number(report.min_cosine),
+        "max_kl": number(report.max_kl),
+        "argmax_agreement": number(report.argmax_agreement),
+        "first_bad": report.first_bad.as_ref().map(first_bad_json),
+        "reference_ms": report.reference_ms,
+        "candidate_ms": report.candidate_ms,
+    });
+    match found {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// What is no number is none in JSON.
+fn number(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn first_bad_json(bad: &FirstBad) -> Value {
+    let headless::Located::Nodes(nodes) = &bad.located else {
+        return json!({ "position": bad.position, "step": bad.path.to_string(), "nodes": [] });
+    };
+    let names: Vec<&str> = nodes.iter().map(|node| node.node.as_str()).collect();
+    json!({ "position": bad.position, "step": bad.path.to_string(), "nodes": names })
 }

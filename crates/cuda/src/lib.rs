@@ -44,4 +44,4 @@ mod weights;
 
 pub use answer::CudaDevice;
 pub use backend::CudaBackend;
-pub use probe::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, find, probe, probe_child, understand};
+pub use probe::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, find, probe_child, understand};

@@ -63,19 +63,6 @@ pub fn understand(line: &str) -> Result<Vec<CudaDevice>, Unavailable> {
     }
 }
 
-/// Why no NVIDIA card computes, as programs ask that do not use one.
-pub fn probe(command: &ProbeCommand, limit: Duration) -> Unavailable {
-    match find(command, limit) {
-        Err(why) => why,
-        Ok(devices) => Unavailable::NotUsedYet {
-            device: devices
-                .into_iter()
-                .next()
-                .map_or_else(String::new, |device| device.name),
-        },
-    }
-}
-
 /// What the child prints: one line.
 pub fn probe_child() -> String {
     // An answer holds only strings and numbers, which always become JSON.

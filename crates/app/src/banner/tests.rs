@@ -1,4 +1,9 @@
-use candor_backend::DeviceKind;
+use std::sync::Arc;
+
+use candor_backend::{Arithmetic, DeviceKind, Numerics, Unavailable, Unsupported};
+use candor_engine::{
+    Basis, FirstBad, Located, Mode, NodeDistance, NotJudged, Report, VerdictId, WhyNot, guard::Path,
+};
 
 use super::*;
 
@@ -19,6 +24,10 @@ fn facts() -> ModelFacts {
             threads: 2,
             memory_bytes: None,
         },
+        proof: Proof::Reference,
+        why: Some(unavailable(Unavailable::NoDriver)),
+        card: None,
+        day: String::from("2026-12-01"),
         memory_bytes: 431_000_000,
         kv: "16 bits",
     }
@@ -91,24 +100,50 @@ fn lines_are_those_of_the_design() {
 #[test]
 fn lines_of_what_is_under_way_are_those_of_the_design() {
     let left = Some(Duration::from_millis(3_200));
-    check(
-        &Scene::Loading {
-            model: "qwen",
-            progress: Some(0.379),
-            left,
-        },
-        "Loading qwen · 37 % · 4 s left",
-        None,
-    );
-    check(
-        &Scene::Loading {
-            model: "qwen",
-            progress: None,
-            left: None,
-        },
-        "Loading qwen",
-        None,
-    );
+    let card = || String::from("RTX 4090");
+    let phases = [
+        (
+            Phase::Loading {
+                progress: Some(0.379),
+                left,
+            },
+            "Loading qwen · 37 % · 4 s left",
+        ),
+        (
+            Phase::Loading {
+                progress: None,
+                left: None,
+            },
+            "Loading qwen",
+        ),
+        (
+            Phase::Moving {
+                card: card(),
+                progress: Some(0.62),
+            },
+            "Moving the model to RTX 4090 · 62 %",
+        ),
+        (
+            Phase::Checking {
+                card: card(),
+                done: 0,
+                total: 0,
+            },
+            "Checking that RTX 4090 computes what the CPU computes",
+        ),
+        (
+            Phase::Checking {
+                card: card(),
+                done: 120,
+                total: 330,
+            },
+            "Checking that RTX 4090 computes what the CPU computes · 120 of 330",
+        ),
+    ];
+    for (phase, want) in &phases {
+        let model = "qwen";
+        check(&Scene::Loading { model, phase }, want, None);
+    }
     check(
         &Scene::Waiting {
             conversation: "Birds",
@@ -125,81 +160,313 @@ fn lines_of_what_is_under_way_are_those_of_the_design() {
     );
 }
 
-#[track_caller]
-fn check_cpu(why: Option<Unavailable>, want: &str, advice: Option<&str>, tone: Tone) {
-    let model = facts();
-    let scene = Scene::Cpu {
-        model: &model,
-        why: why.as_ref(),
+fn report(first_bad: Option<FirstBad>) -> Arc<Report> {
+    Arc::new(Report {
+        id: VerdictId(1),
+        mode: Mode::Probe,
+        basis: Basis::Computed,
+        device: card(),
+        numerics: Numerics {
+            prefill: Arithmetic::F16,
+            decode: Arithmetic::Q8Block32,
+            kv: Arithmetic::F16,
+        },
+        positions: 289,
+        asked: 289,
+        min_cosine: 0.999_87,
+        max_kl: 0.001,
+        mean_kl: 0.000_1,
+        argmax_agreement: 1.0,
+        near_ties: 0,
+        first_bad,
+        reference_ms: 900.0,
+        candidate_ms: 100.0,
+    })
+}
+
+fn rejected(located: Located) -> WhyNot {
+    WhyNot::Rejected(report(Some(FirstBad {
+        position: 12,
+        path: Path::Prefill,
+        rule: "cosine",
+        found: String::from("a cosine of 0.31"),
+        cosine: Some(0.31),
+        kl: Some(2.0),
+        reference_token: Some(1),
+        candidate_token: Some(2),
+        located,
+    })))
+}
+
+fn card() -> DeviceInfo {
+    DeviceInfo {
+        kind: DeviceKind::Gpu,
+        name: String::from("RTX 4090"),
+        isa: String::from("compute capability 8.9"),
+        threads: 1,
+        memory_bytes: Some(24_000_000_000),
+    }
+}
+
+/// A row: why, its words, advice, tone, button.
+type Reason = (
+    WhyNot,
+    &'static str,
+    Option<&'static str>,
+    Tone,
+    Option<BannerAction>,
+);
+
+fn no_card() -> Vec<Reason> {
+    use Tone::{Attention, Neutral};
+    use WhyNot::Unavailable as No;
+    let text = String::from;
+    let again = Some(BannerAction::CheckAgain);
+    let install = "fine if there is no NVIDIA card; otherwise install the driver";
+    let old = Unavailable::DriverTooOld {
+        found: text("470"),
+        needed: text("525"),
     };
-    check(
-        &scene,
-        &format!("CPU · {want} · AVX-512 · 2 threads"),
-        advice,
-    );
-    assert_eq!(banner(&scene).tone, tone, "{want}");
+    let broken = Unavailable::DriverBroken {
+        reason: text("it hangs"),
+    };
+    let old_card = Unavailable::DeviceTooOld {
+        device: text("GTX 1080"),
+        found: text("6.1"),
+        needed: text("7.5"),
+    };
+    let none_of = |asked, found| No(Unavailable::NoSuchDevice { asked, found });
+    let number = Some("choose another number in the settings");
+    vec![
+        (
+            No(Unavailable::NoDriver),
+            "no NVIDIA driver found",
+            Some(install),
+            Neutral,
+            None,
+        ),
+        (
+            No(old),
+            "the NVIDIA driver is too old (470; 525 or newer is needed)",
+            Some("update it"),
+            Attention,
+            None,
+        ),
+        (
+            No(broken),
+            "the NVIDIA driver does not answer (it hangs)",
+            Some("restart the computer; reinstall the driver"),
+            Attention,
+            again,
+        ),
+        (
+            No(Unavailable::NoDevice),
+            "the driver sees no NVIDIA card",
+            None,
+            Neutral,
+            None,
+        ),
+        (
+            No(old_card),
+            "GTX 1080 is too old (compute capability 6.1; 7.5 is needed)",
+            None,
+            Neutral,
+            None,
+        ),
+        (
+            none_of(3, 2),
+            "there is no card number 3; there are 2 cards, counted from 0",
+            number,
+            Attention,
+            None,
+        ),
+        (
+            none_of(1, 1),
+            "there is no card number 1; there is 1 card, counted from 0",
+            number,
+            Attention,
+            None,
+        ),
+        (
+            WhyNot::ChosenByUser,
+            "chosen by you",
+            None,
+            Neutral,
+            Some(BannerAction::UseGpu),
+        ),
+    ]
+}
+
+fn card_passed_over() -> Vec<Reason> {
+    use Tone::{Attention, Neutral};
+    let text = String::from;
+    let again = Some(BannerAction::CheckAgain);
+    let differed =
+        "update the driver, or try another file of the model; copy the report to pass it on";
+    let stays = "check again; if it stays so, restart the computer or update the driver";
+    let nodes = Located::Nodes(vec![NodeDistance {
+        node: text("blk.7.attn_out"),
+        distance: 0.9,
+        limit: 0.02,
+    }]);
+    let lacks = |what| WhyNot::Unsupported(vec![what]);
+    vec![
+        (
+            lacks(Unsupported::Type(text("IQ1_S"))),
+            "this model's IQ1_S weights do not run on the GPU yet",
+            None,
+            Neutral,
+            None,
+        ),
+        (
+            lacks(Unsupported::Op("ShortConv")),
+            "the operation ShortConv of this model does not run on the GPU yet",
+            None,
+            Neutral,
+            None,
+        ),
+        (
+            WhyNot::OutOfMemory {
+                needed_bytes: 9_100_000_000,
+                available_bytes: 3_200_000_000,
+            },
+            "the model needs 9.1 GB on the card, 3.2 GB are free",
+            Some(
+                "close what else uses the card; a shorter context or a smaller file of the model \
+                 may fit",
+            ),
+            Neutral,
+            again,
+        ),
+        (
+            rejected(nodes),
+            "GPU found (RTX 4090), but its answers differed (first at layer 7, attention), so the \
+             CPU is used",
+            Some(differed),
+            Attention,
+            again,
+        ),
+        (
+            rejected(Located::OnlyTogether),
+            "GPU found (RTX 4090), but its answers differed, so the CPU is used",
+            Some(differed),
+            Attention,
+            again,
+        ),
+        (
+            WhyNot::NotJudged(NotJudged::Stopped),
+            "you stopped the check of RTX 4090",
+            Some("check again"),
+            Neutral,
+            again,
+        ),
+        (
+            WhyNot::NotJudged(NotJudged::Candidate {
+                reason: text("lost"),
+            }),
+            "the check of RTX 4090 could not run (the device failed: lost)",
+            Some("check again"),
+            Attention,
+            again,
+        ),
+        (
+            WhyNot::Failed {
+                reason: text("code 1"),
+            },
+            "RTX 4090 could not be made ready (code 1)",
+            Some(stays),
+            Attention,
+            again,
+        ),
+        (
+            WhyNot::FailedLater {
+                reason: text("code 719"),
+            },
+            "RTX 4090 stopped working (code 719); replies go on here",
+            Some(stays),
+            Attention,
+            again,
+        ),
+    ]
 }
 
 #[test]
 fn each_reason_for_the_cpu_has_its_own_words() {
-    use Tone::{Attention, Neutral};
-    let text = String::from;
-    let advice = "fine if there is no NVIDIA card; otherwise install the driver";
-    check_cpu(
-        Some(Unavailable::NoDriver),
-        "no NVIDIA driver found",
-        Some(advice),
-        Neutral,
-    );
-    check_cpu(
-        Some(Unavailable::DriverTooOld {
-            found: text("470"),
-            needed: text("525"),
-        }),
-        "the NVIDIA driver is too old (470; 525 or newer is needed)",
-        Some("update it"),
-        Attention,
-    );
-    check_cpu(
-        Some(Unavailable::DriverBroken {
-            reason: text("it hangs"),
-        }),
-        "the NVIDIA driver does not answer (it hangs)",
-        Some("restart the computer; reinstall the driver"),
-        Attention,
-    );
-    check_cpu(
-        Some(Unavailable::NoDevice),
-        "the driver sees no NVIDIA card",
-        None,
-        Neutral,
-    );
-    check_cpu(
-        Some(Unavailable::NotUsedYet {
-            device: text("RTX 4090"),
-        }),
-        "this version does not use the GPU yet",
-        None,
-        Neutral,
-    );
-    check_cpu(
-        Some(Unavailable::ChosenByUser),
-        "chosen by you",
-        None,
-        Neutral,
-    );
-    check_cpu(None, "looking for an NVIDIA driver", None, Neutral);
+    let with_card = |device: Option<DeviceInfo>| move |row| (device.clone(), row);
+    let all = no_card().into_iter().map(with_card(None));
+    let all = all.chain(card_passed_over().into_iter().map(with_card(Some(card()))));
+    let mut lines = Vec::new();
+    for (device, (why, want, advice, tone, action)) in all {
+        let has_report = matches!(why, WhyNot::Rejected(_));
+        let model = ModelFacts {
+            why: Some(PassedOver { device, why }),
+            ..facts()
+        };
+        let (model, wish) = (&model, DeviceChoice::Auto);
+        let line = format!("CPU · {want} · AVX-512 · 2 threads");
+        check(&Scene::Open { model, wish }, &line, advice);
+        let banner = banner(&Scene::Open { model, wish });
+        assert_eq!(banner.tone, tone, "{want}");
+        assert_eq!(banner.actions, Vec::from_iter(action), "{want}");
+        assert_eq!(banner.report.is_some(), has_report, "{want}");
+        assert!(!lines.contains(&line), "{line}");
+        lines.push(line);
+        // Who asks for a card is told loudly, but for what they chose themselves.
+        let wish = DeviceChoice::Gpu;
+        let chosen = want == "chosen by you" || want.starts_with("you stopped");
+        let loud = super::banner(&Scene::Open { model, wish }).tone;
+        assert_eq!(loud == Tone::Attention, !chosen, "{want}");
+    }
+}
+
+#[test]
+fn a_card_that_computes_says_by_what_right() {
+    let proven = "GPU · RTX 4090 · proven on 289 positions (lowest match 0.9998) · 2026-12-01";
+    let cases = [
+        (Proof::Proven(report(None)), proven, Tone::Proven),
+        (
+            Proof::Awaited(Mode::FirstPrompt),
+            "GPU · RTX 4090 · to be checked on your next message",
+            Tone::Neutral,
+        ),
+        (
+            Proof::Awaited(Mode::EveryPrompt),
+            "GPU · RTX 4090 · to be checked on every message",
+            Tone::Neutral,
+        ),
+        (
+            Proof::Skipped {
+                reason: "asked for",
+            },
+            "GPU, not checked · RTX 4090 · not checked: asked for",
+            Tone::Attention,
+        ),
+    ];
+    for (proof, want, tone) in cases {
+        let model = ModelFacts {
+            device: card(),
+            proof,
+            why: None,
+            ..facts()
+        };
+        let (model, wish) = (&model, DeviceChoice::Auto);
+        check(&Scene::Open { model, wish }, want, None);
+        let banner = banner(&Scene::Open { model, wish });
+        assert_eq!(
+            (banner.kind, banner.tone),
+            (BannerKind::Gpu, tone),
+            "{want}"
+        );
+        assert_eq!(banner.report.is_some(), tone == Tone::Proven, "{want}");
+    }
 }
 
 #[test]
 fn details_say_every_number() {
     let mut model = facts();
     let rows = |model: &ModelFacts| {
-        let why = Unavailable::NoDriver;
-        let banner = banner(&Scene::Cpu {
-            model,
-            why: Some(&why),
-        });
+        let wish = DeviceChoice::Auto;
+        let banner = banner(&Scene::Open { model, wish });
         let rows = banner
             .details
             .iter()
@@ -234,6 +501,44 @@ fn details_say_every_number() {
 }
 
 #[test]
+fn details_of_a_card_say_what_was_checked_and_when() {
+    let model = ModelFacts {
+        device: card(),
+        proof: Proof::Proven(report(None)),
+        why: None,
+        card: Some(CudaDevice {
+            ordinal: 0,
+            name: String::from("RTX 4090"),
+            capability: (8, 9),
+            total_bytes: 24_000_000_000,
+            free_bytes: 20_000_000_000,
+            driver_version: 12_040,
+        }),
+        ..facts()
+    };
+    let (model, wish) = (&model, DeviceChoice::Auto);
+    let rows = banner(&Scene::Open { model, wish }).details;
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{}: {}", row.name, row.value))
+        .collect();
+    let want = [
+        "Device: RTX 4090",
+        "Driver: 550",
+        "Compute capability: 8.9",
+        "Memory of the card: 20.0 GB were free of 24.0 GB",
+        "Memory used: 431 MB",
+        "Checked: 289 positions, 2026-12-01, against the CPU",
+        "Lowest match: 0.999870",
+        "Largest divergence: 0.001000",
+        "Same best token: 100.0 %",
+        "When: probe",
+        "Took: 1.0 s",
+    ];
+    assert_eq!(rows[..want.len()], want);
+}
+
+#[test]
 fn a_context_that_was_limited_is_said_in_the_line_and_in_the_details() {
     let cases = [
         (
@@ -254,8 +559,8 @@ fn a_context_that_was_limited_is_said_in_the_line_and_in_the_details() {
             context_limit: Some(limit),
             ..facts()
         };
-        let why = Some(&Unavailable::NoDriver);
-        let banner = banner(&Scene::Cpu { model: &model, why });
+        let (model, wish) = (&model, DeviceChoice::Auto);
+        let banner = banner(&Scene::Open { model, wish });
         assert!(
             banner.reason.ends_with(&format!(" · {line_end}")),
             "{}",

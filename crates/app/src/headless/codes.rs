@@ -1,7 +1,7 @@
 //! Codes of refusals. Scripts rely on them, so they are written out here and not derived.
 
 use candor_arch::ArchError;
-use candor_engine::LoadFailure;
+use candor_engine::{LoadFailure, WhyNot};
 use candor_modelfile::{AprError, ParseError, Refusal};
 
 /// The code of a file that was not opened.
@@ -55,9 +55,14 @@ pub(super) fn load(failure: &LoadFailure) -> &'static str {
         LoadFailure::Architecture { .. } => "unsupported_architecture",
         LoadFailure::Problems { .. } => "problems",
         LoadFailure::Unsupported { .. } => "unsupported",
-        LoadFailure::NoDevice(_) | LoadFailure::NoBackend | LoadFailure::NotOnDevice { .. } => {
-            "no_device"
+        LoadFailure::NotOnDevice { passed_over } => {
+            match passed_over.last().map(|passed| &passed.why) {
+                Some(WhyNot::Rejected(_)) => "f2_rejected",
+                Some(WhyNot::NotJudged(_)) => "f2_not_judged",
+                Some(_) | None => "no_gpu",
+            }
         }
+        LoadFailure::NoDevice(_) | LoadFailure::NoBackend => "no_device",
         LoadFailure::OutOfMemory { .. } => "out_of_memory",
         LoadFailure::Option(_) => "option",
         LoadFailure::Stopped => "stopped",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use candor_engine::direct::DirectError;
-use candor_engine::{LoadCode, LoadFailure, NotTaken, RequestError};
+use candor_engine::{LoadCode, LoadFailure, NotTaken, RequestError, WhyNot};
 use candor_modelfile::OpenError;
 use candor_text::TokenizerError;
 
@@ -70,6 +70,10 @@ pub enum Kind {
     Usage,
     /// The card was asked for and cannot serve.
     NoGpu,
+    /// The card was asked for and computes something else than the processor.
+    Rejected,
+    /// The card was asked for and could not be judged.
+    NotJudged,
     /// Somebody stopped it.
     Stopped,
     /// Anything else.
@@ -85,10 +89,8 @@ impl Failure {
                 LoadCode::Refused => Kind::Refused,
                 LoadCode::Option => Kind::Usage,
                 LoadCode::Stopped => Kind::Stopped,
-                LoadCode::OutOfMemory
-                | LoadCode::NoDevice
-                | LoadCode::Failed
-                | LoadCode::Closed => Kind::Failed,
+                LoadCode::NoDevice => of_device(source),
+                LoadCode::OutOfMemory | LoadCode::Failed | LoadCode::Closed => Kind::Failed,
             },
             Self::Request(_) | Self::Direct(DirectError::Request(_)) => Kind::Usage,
             Self::NoGpu { .. } => Kind::NoGpu,
@@ -146,6 +148,18 @@ impl From<DirectError> for Failure {
             DirectError::Stopped => Self::Stopped,
             other => Self::Direct(other),
         }
+    }
+}
+
+/// Why the card that was asked for does not serve.
+fn of_device(failure: &LoadFailure) -> Kind {
+    let LoadFailure::NotOnDevice { passed_over } = failure else {
+        return Kind::NoGpu;
+    };
+    match passed_over.last().map(|passed| &passed.why) {
+        Some(WhyNot::Rejected(_)) => Kind::Rejected,
+        Some(WhyNot::NotJudged(_)) => Kind::NotJudged,
+        Some(_) | None => Kind::NoGpu,
     }
 }
 

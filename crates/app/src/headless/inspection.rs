@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use candor_arch::{FootprintOptions, Graph, StateSizes};
-use candor_backend::{KvType, OpenOptions, Precision};
+use candor_backend::{Backend, KvType, OpenOptions, Precision, Unsupported};
 use candor_engine::CONTEXT_TOKENS_DEFAULT;
 use candor_engine::schedule::CHUNK_TOKENS;
 use candor_modelfile::{Assumed, Index, ModelFile};
@@ -67,6 +67,8 @@ pub struct Inspection {
     pub memory: Option<Memory>,
     /// Whether the processor can run it, if with token ids only.
     pub cpu: bool,
+    /// Whether a card can, if there is one that works.
+    pub gpu: bool,
     /// What stands against using it, or may not be as expected.
     pub problems: Vec<Finding>,
     /// What is doubtful or costly about the file, but does not stand against using it.
@@ -125,13 +127,16 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Fail
     let index = file.index();
     let mut problems = Vec::new();
     let graph = findings::of_weights(index, &mut problems);
+    let mut gpu = false;
     let memory = graph.as_ref().map(|graph| {
         let trained = graph.hparams.context_length;
         let default_max = options.context_default_max;
         let default = trained.min(default_max.unwrap_or(CONTEXT_TOKENS_DEFAULT));
         let context = options.context.unwrap_or(default);
         let kv = options.kv.unwrap_or(KvType::F16);
-        problems.extend(unsupported(graph, index, (context, kv)));
+        let lacks = Lacks::of(graph, index, (context, kv));
+        gpu = lacks.card.is_empty();
+        problems.extend(lacks.findings());
         let threads = options.threads.unwrap_or_else(compose::default_threads);
         let memory = memory(graph, index, StateSizes::of_one(context, kv, threads));
         findings::of_memory(&memory, options.free_memory, &mut problems);
@@ -143,6 +148,9 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Fail
         .into_iter()
         .partition(|finding| finding.weight == Weight::Note);
     let notes = notes.into_iter().map(|finding| finding.message);
+    let cpu = problems
+        .iter()
+        .all(|problem| problem.weight != Weight::Against);
     let spec = index.tokenizer.as_ref();
     let vocabulary = spec.map(|spec| spec.tokens.len());
     Ok(Inspection {
@@ -165,9 +173,8 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Fail
         pre_tokenizer: spec.and_then(|spec| spec.pre.clone()),
         chat_template,
         memory,
-        cpu: problems
-            .iter()
-            .all(|problem| problem.weight != Weight::Against),
+        cpu,
+        gpu: cpu && gpu,
         problems,
         notes: index
             .notes
@@ -196,28 +203,42 @@ fn memory(graph: &Graph, index: &Index, state: StateSizes) -> Memory {
     }
 }
 
-fn unsupported(graph: &Graph, index: &Index, (context, kv): (usize, KvType)) -> Vec<Finding> {
-    let choice = BackendChoice {
-        threads: 1,
-        precision: Precision::Fast,
-    };
-    let options = OpenOptions {
-        ctx_len: context,
-        slots_max: 1,
-        state_tokens: context,
-        kv,
-        precision: Precision::Fast,
-    };
-    let backends = compose::backends()(choice);
-    // The last one is the reference, which serves in this version.
-    let missing = backends
-        .last()
-        .map(|backend| backend.supports(graph, index, &options));
-    let missing = missing.into_iter().flatten();
-    missing
-        .map(|what| {
+/// What cannot be run of a model.
+struct Lacks {
+    cpu: Vec<Unsupported>,
+    card: Vec<Unsupported>,
+}
+
+impl Lacks {
+    fn of(graph: &Graph, index: &Index, (context, kv): (usize, KvType)) -> Self {
+        let choice = BackendChoice {
+            threads: 1,
+            precision: Precision::Fast,
+            card: Some(compose::any_card()),
+        };
+        let options = OpenOptions {
+            ctx_len: context,
+            slots_max: 1,
+            state_tokens: context,
+            kv,
+            precision: Precision::Fast,
+        };
+        let backends = compose::backends()(&choice);
+        let lacks = |backend: Option<&Box<dyn Backend>>| match backend {
+            Some(backend) => backend.supports(graph, index, &options),
+            None => Vec::new(),
+        };
+        // The last one is the reference.
+        Self {
+            cpu: lacks(backends.last()),
+            card: lacks(backends.first()),
+        }
+    }
+
+    fn findings(self) -> impl Iterator<Item = Finding> {
+        self.cpu.into_iter().map(|what| {
             let message = format!("this version cannot run {what}");
             Finding::new(Weight::Against, "unsupported", message)
         })
-        .collect()
+    }
 }

@@ -12,6 +12,7 @@ mod findings;
 mod inspection;
 mod rows;
 mod setup;
+mod verification;
 mod vocabulary;
 
 pub use bandwidth::read_bandwidth;
@@ -24,17 +25,21 @@ pub use candor_engine::{
     REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, Repeated, RequestError, Sampling, Stats, TEMPERATURE_MAX,
     TextSide, TurnLog,
 };
+pub use candor_engine::{FirstBad, LoadStage, Located, NodeDistance, Report, Served};
 pub use candor_modelfile::{Assumed, AssumedError};
 pub use candor_text::{
     ChatFormat, Ends, Generation, LocalTime, Prompt, STOP_BYTES_MAX, STOP_STRINGS_MAX, Show,
     Tokenizer,
 };
-pub use device::{BackendWish, Choice, choose};
+pub use device::{BackendWish, Choice, Judgement, VerdictKind, choose, look};
 pub use failure::{Failure, Kind};
 pub use findings::{Finding, Weight, describe, findings};
 pub use inspection::{InspectOptions, Inspection, Memory, TemplateSource, inspect};
 pub use rows::rows;
-pub use setup::{Setup, caveats, load_failure};
+pub use setup::{Cards, Setup, caveats, load_failure};
+pub use verification::{Verification, verify};
 pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};
 
+pub use crate::compose::CudaDevice;
+pub use crate::verdicts::{Kept, Recall, Verdicts};
 pub use crate::words::{count, size};

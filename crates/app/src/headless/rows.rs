@@ -67,6 +67,7 @@ fn use_of(found: &Inspection) -> &'static str {
     match found.problems.iter().map(|problem| problem.weight).min() {
         Some(Weight::Against) => "cannot be run",
         Some(Weight::NoText) => "runs on the CPU, with token ids only",
+        _ if found.gpu => "runs on the CPU, and on NVIDIA cards that prove themselves",
         _ => "runs on the CPU",
     }
 }

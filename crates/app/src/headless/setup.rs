@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use candor_backend::{CancelToken, KvType, Precision};
 use candor_engine::direct::Direct;
+use candor_engine::guard::Unproven;
 use candor_engine::{
-    Engine, EngineConfig, EngineHandle, LoadFailure, LoadOptions, LoadSpec, LoadedModel, TextSide,
-    Watch,
+    Engine, EngineConfig, EngineHandle, LoadFailure, LoadOptions, LoadSpec, LoadedModel, Mode,
+    TextSide, Watch,
 };
 use candor_modelfile::{Assumed, Note};
 
+use super::device::Choice;
 use super::failure::Failure;
 use crate::compose::{self, BackendChoice};
 use crate::config::Clock;
+use crate::verdicts::{Recall, Verdicts};
 
 /// How a model is made ready.
 #[derive(Clone)]
@@ -33,10 +36,27 @@ pub struct Setup {
     pub context: Option<usize>,
     /// Sequences at once.
     pub slots: usize,
+    /// What is computed on, and how a card is judged.
+    pub cards: Cards,
     /// The clocks.
     pub clock: Clock,
     /// Bytes of memory that the machine can still give; none if it does not say.
     pub free_memory: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
+}
+
+/// What is computed on, and how a card is judged.
+#[derive(Clone)]
+pub struct Cards {
+    /// What was chosen.
+    pub choice: Choice,
+    /// Where verdicts are kept; none if they are not.
+    pub verdicts: Option<Verdicts>,
+    /// Whether what was kept is used.
+    pub recall: Recall,
+    /// The tokens by which a card is judged; none for a built-in text.
+    pub probe: Option<Vec<u32>>,
+    /// Why a card is not judged at all; only for measurements, which have to show it.
+    pub unproven: Option<&'static str>,
 }
 
 impl Setup {
@@ -50,10 +70,15 @@ impl Setup {
         cancel: &CancelToken,
         watch: &mut Watch<'_>,
     ) -> Result<Direct, Failure> {
-        let mut backends = compose::backends()(self.choice());
-        let spec = self.spec(path, cancel);
-        Direct::load(&mut backends, &spec, &self.config(), watch)
-            .map_err(|source| load_failure(path, source))
+        let mut backends = compose::backends()(&self.choice());
+        let (spec, config) = (self.spec(path, cancel), self.config());
+        let loaded = match self.cards.unproven {
+            Some(reason) => {
+                Direct::load_unproven(&mut backends, &spec, &config, Unproven { reason }, watch)
+            }
+            None => Direct::load(&mut backends, &spec, &config, watch),
+        };
+        loaded.map_err(|source| load_failure(path, source))
     }
 
     /// Starts the engine without a model.
@@ -61,7 +86,7 @@ impl Setup {
     /// # Errors
     /// The system gives no thread.
     pub fn engine(&self) -> io::Result<EngineHandle> {
-        Engine::spawn(self.config(), compose::backends()(self.choice()))
+        Engine::spawn(self.config(), compose::backends()(&self.choice()))
     }
 
     /// Loads a model into an engine and waits for it.
@@ -89,6 +114,7 @@ impl Setup {
         BackendChoice {
             threads: self.threads,
             precision: self.precision,
+            card: self.cards.choice.card.clone().ok(),
         }
     }
 
@@ -99,11 +125,16 @@ impl Setup {
             precision: self.precision,
             kv: self.kv,
             text: self.text,
-            ..LoadOptions::default()
+            device: self.cards.choice.wish.of_engine(),
+            f2: Mode::Probe,
         };
+        let card = self.cards.choice.card.as_ref().ok();
+        let verdicts = card.and(self.cards.verdicts.as_ref());
         LoadSpec {
             assumed: self.assumed.clone(),
             options,
+            probe: self.cards.probe.clone(),
+            memory: verdicts.and_then(|all| all.of(path, &self.assumed, self.cards.recall)),
             cancel: cancel.clone(),
             ..LoadSpec::new(path.to_owned())
         }

@@ -41,6 +41,17 @@ pub(crate) enum Unusable {
     OtherKey,
 }
 
+/// What lies in the folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Entries that can be used.
+    pub whole: usize,
+    /// Those that cannot, and why.
+    pub damaged: Vec<String>,
+    /// Bytes of all.
+    pub bytes: u64,
+}
+
 /// The folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
@@ -64,14 +75,12 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let found = file.metadata()?.len();
-        let max = MAGIC.len() + HASH_BYTES + LENGTH_BYTES + KEY_BYTES_MAX + ENTRY_BYTES_MAX;
-        if found > max as u64 {
-            return Err(Unusable::TooLarge { found, max });
+        let bytes = read(&file)?;
+        let (found, value) = unwrapped(&bytes)?;
+        if found != key.as_bytes() {
+            return Err(Unusable::OtherKey);
         }
-        let mut bytes = Vec::new();
-        (&file).take(max as u64).read_to_end(&mut bytes)?;
-        let value = unwrapped(&bytes, key)?.to_vec();
+        let value = value.to_vec();
         // Only decides which goes first, so it may fail.
         file.set_modified(time(now_ms)).ok();
         Ok(Some(value))
@@ -98,6 +107,23 @@ impl Store {
         written?;
         self.trim(&file)?;
         Ok(())
+    }
+
+    /// What lies in the folder. Reads all of it.
+    pub(crate) fn kept(&self) -> Kept {
+        let mut kept = Kept::default();
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            kept.bytes += fs::metadata(&path).map_or(0, |found| found.len());
+            match look(&path) {
+                Ok(()) => kept.whole += 1,
+                Err(why) => {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    kept.damaged.push(format!("{name}: {why}"));
+                }
+            }
+        }
+        kept
     }
 
     /// Forgets what was kept under this key.
@@ -154,7 +180,25 @@ fn wrapped(key: &str, value: &[u8]) -> Vec<u8> {
     [&MAGIC[..], &Sha256::digest(&body), &body].concat()
 }
 
-fn unwrapped<'a>(bytes: &'a [u8], key: &str) -> Result<&'a [u8], Unusable> {
+/// All of a file that is not larger than any that was ever kept.
+fn read(file: &File) -> Result<Vec<u8>, Unusable> {
+    let found = file.metadata()?.len();
+    let max = MAGIC.len() + HASH_BYTES + LENGTH_BYTES + KEY_BYTES_MAX + ENTRY_BYTES_MAX;
+    if found > max as u64 {
+        return Err(Unusable::TooLarge { found, max });
+    }
+    let mut bytes = Vec::new();
+    file.take(max as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether a file is as it was written.
+fn look(path: &Path) -> Result<(), Unusable> {
+    unwrapped(&read(&File::open(path)?)?).map(drop)
+}
+
+/// Key and value.
+fn unwrapped(bytes: &[u8]) -> Result<(&[u8], &[u8]), Unusable> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Unusable::Damaged)?;
     let (hash, body) = rest.split_at_checked(HASH_BYTES).ok_or(Unusable::Damaged)?;
     if Sha256::digest(body)[..] != *hash {
@@ -164,11 +208,7 @@ fn unwrapped<'a>(bytes: &'a [u8], key: &str) -> Result<&'a [u8], Unusable> {
         .split_first_chunk::<LENGTH_BYTES>()
         .ok_or(Unusable::Damaged)?;
     let length = u32::from_le_bytes(*length) as usize;
-    let (found, value) = rest.split_at_checked(length).ok_or(Unusable::Damaged)?;
-    match found == key.as_bytes() {
-        true => Ok(value),
-        false => Err(Unusable::OtherKey),
-    }
+    rest.split_at_checked(length).ok_or(Unusable::Damaged)
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

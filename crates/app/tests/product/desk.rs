@@ -12,8 +12,13 @@ use candor_app::wire::{
     TurnEvent, WireError,
 };
 use candor_app::{App, AppConfig, AppPaths, Attached, Clock, News, ProbeCommand};
-use candor_backend::Backend;
-use candor_testkit::scripted::{HANG_LIMIT, Script};
+use candor_arch::Graph;
+use candor_backend::{
+    Backend, DeviceInfo, DeviceKind, LoadError, Loaded, Model, OpenOptions, Part, Progress,
+    Unavailable, Unsupported,
+};
+use candor_modelfile::Index;
+use candor_testkit::scripted::{HANG_LIMIT, Script, ScriptedBackend};
 use candor_testkit::{TURN_END, TinyModel};
 
 /// Letters: replies that nobody planned are words of these.
@@ -140,6 +145,60 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
+/// A driver that sees one card.
+pub(crate) fn one_card() -> ProbeCommand {
+    answer_of_driver(
+        r#"{"found":"devices","devices":[{"ordinal":0,"name":"RTX 4090","capability":[8,9],"total_bytes":24000000000,"free_bytes":20000000000,"driver_version":12040}]}"#,
+    )
+}
+
+/// A scripted backend that says it were a card.
+pub(crate) struct Card {
+    inner: ScriptedBackend,
+    missing: Vec<Unsupported>,
+}
+
+impl Card {
+    pub(crate) fn of(script: &Script) -> Self {
+        let inner = script.backend();
+        let missing = Vec::new();
+        Self { inner, missing }
+    }
+
+    /// One that cannot run this.
+    pub(crate) fn without(script: &Script, missing: Unsupported) -> Self {
+        let missing = vec![missing];
+        Self {
+            missing,
+            ..Self::of(script)
+        }
+    }
+}
+
+impl Backend for Card {
+    fn probe(&self) -> Result<DeviceInfo, Unavailable> {
+        let device = self.inner.probe()?;
+        Ok(DeviceInfo {
+            kind: DeviceKind::Gpu,
+            name: String::from("RTX 4090"),
+            ..device
+        })
+    }
+
+    fn supports(&self, _: &Graph, _: &Index, _: &OpenOptions) -> Vec<Unsupported> {
+        self.missing.clone()
+    }
+
+    fn load(
+        &mut self,
+        model: Arc<Model>,
+        part: Part,
+        progress: &mut dyn Progress,
+    ) -> Result<Box<dyn Loaded>, LoadError> {
+        self.inner.load(model, part, progress)
+    }
+}
+
 /// Waits until something is so.
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -161,9 +220,8 @@ pub(crate) fn load(app: &App, path: &Path) {
     app.load_model(&entry.id).unwrap();
     until("the model answers", || {
         let status = app.status();
-        status.banner.kind == BannerKind::Cpu
+        matches!(status.banner.kind, BannerKind::Cpu | BannerKind::Gpu)
             && status.model.is_some_and(|model| model.id == entry.id)
-            && !status.banner.reason.starts_with("looking")
     });
 }
 

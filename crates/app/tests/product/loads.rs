@@ -246,8 +246,8 @@ fn the_banner_says_why_the_processor_computes() {
             "the NVIDIA driver is too old (470; 525",
         ),
         (
-            r#"{"found":"device","name":"RTX 4090"}"#,
-            "this version does not use the GPU yet",
+            r#"{"found":"card_too_old","name":"GTX 1080","capability":[6,1]}"#,
+            "GTX 1080 is too old",
         ),
         (
             "nonsense",
@@ -410,7 +410,10 @@ fn details_describe_a_file_before_it_is_opened() {
     let tiny = describe("tiny.gguf");
     assert_eq!((tiny.name.as_str(), tiny.findings.len()), ("tiny.gguf", 0));
     assert_eq!(row(&tiny, "Architecture").as_deref(), Some("llama"));
-    assert_eq!(row(&tiny, "Use").as_deref(), Some("runs on the CPU"));
+    assert_eq!(
+        row(&tiny, "Use").as_deref(),
+        Some("runs on the CPU, and on NVIDIA cards that prove themselves")
+    );
     let context = row(&tiny, "Memory").unwrap();
     app.save_settings(Settings {
         context: Some(256),

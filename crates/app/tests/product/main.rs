@@ -2,6 +2,7 @@
 //! happens when something goes wrong.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "this is a test")]
 
+mod cards;
 mod desk;
 mod kept;
 mod kept_models;

@@ -28,6 +28,9 @@ const TOKENS_MAX: usize = u32::MAX as usize;
 /// Most sequences at once: more do not fit a session.
 const PARALLEL_MAX: u16 = 256;
 
+/// Why a card is measured that was not judged.
+const UNPROVEN: &str = "measured without a check, as asked for";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The model file
@@ -52,6 +55,9 @@ pub(crate) struct Args {
     #[arg(short = 'r', value_name = "REPS", default_value_t = 5, allow_negative_numbers = true,
         value_parser = bounds::whole(1, u16::MAX))]
     reps: u16,
+    /// Measures a GPU without holding it against the CPU first, and says so
+    #[arg(long)]
+    unproven: bool,
 }
 
 /// What is measured.
@@ -98,7 +104,8 @@ pub(crate) fn run(
     let choice = choose(common)?;
     let clock = environment::clock();
     let plan = Plan::of(args);
-    let mut setup = setup(common, &clock, Some(plan.context()));
+    let mut setup = setup(common, &choice, &clock, Some(plan.context()));
+    setup.cards.unproven = args.unproven.then_some(UNPROVEN);
     setup.slots = plan.parallel;
     let mut model = setup.direct(&args.model, &cancel, &mut |_, _, _| super::GO)?;
     let device = model.model().device.clone();

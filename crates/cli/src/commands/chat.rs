@@ -71,7 +71,7 @@ pub(crate) fn run(
     let choice = choose(common)?;
     let vocabulary = Vocabulary::open(&args.model)?;
     // The engine decides on the context unless the user did.
-    let setup = setup(common, &environment::clock(), None);
+    let setup = setup(common, &choice, &environment::clock(), None);
     let engine = setup.engine().map_err(|error| {
         let message = format!("the engine could not be started: {error}");
         Failure::from(Report::new(Exit::Failed, "engine", message))

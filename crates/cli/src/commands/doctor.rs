@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use candor_app::headless::{BackendWish, Choice, Unavailable, size};
+use candor_app::headless::{BackendWish, Choice, CudaDevice, Unavailable, size};
 use candor_app::{AppPaths, PROBE_LIMIT, compose};
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use crate::args::Common;
 use crate::environment;
 use crate::failure::{Exit, Failure};
 use crate::output::{Form, Output};
+use crate::session;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -42,13 +43,10 @@ impl Check {
 }
 
 pub(crate) fn run(args: &Args, common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let mut checks = vec![
-        program(),
-        processor(common),
-        memory(),
-        driver(common),
-        renderer(),
-    ];
+    let mut checks = vec![program(), processor(common), memory()];
+    checks.extend(driver(common));
+    checks.extend(verdicts(common));
+    checks.push(renderer());
     checks.extend(folders(common));
     let rows: Vec<Value> = checks.iter().map(Check::json).collect();
     if let Some(path) = &args.bundle {
@@ -87,8 +85,9 @@ fn processor(common: &Common) -> Check {
     let choice = compose::BackendChoice {
         threads: common.threads(),
         precision: common.precision(),
+        card: None,
     };
-    let backends = compose::backends()(choice);
+    let backends = compose::backends()(&choice);
     match backends.last().map(|backend| backend.probe()) {
         Some(Ok(device)) => {
             let message = format!(
@@ -127,42 +126,79 @@ fn memory() -> Check {
     }
 }
 
-fn driver(common: &Common) -> Check {
-    let name = "driver";
-    if common.wish() == BackendWish::Cpu {
-        let message = String::from("not asked: the CPU was chosen");
-        return Check {
-            name,
-            state: "note",
+fn driver(common: &Common) -> Vec<Check> {
+    let check = |state, message| {
+        vec![Check {
+            name: "driver",
+            state,
             message,
-        };
+        }]
+    };
+    if common.wish() == BackendWish::Cpu {
+        return check("note", String::from("not asked: the CPU was chosen"));
     }
     let command = match environment::probe_command() {
         Ok(command) => command,
         Err(error) => {
-            let message = format!("the program does not find itself: {error}");
-            return Check {
-                name,
-                state: "problem",
-                message,
-            };
+            return check(
+                "problem",
+                format!("the program does not find itself: {error}"),
+            );
         }
     };
-    let why = compose::probe(&command, PROBE_LIMIT);
-    let state = match &why {
-        Unavailable::DriverTooOld { .. } | Unavailable::DriverBroken { .. } => "problem",
-        _ => "note",
-    };
-    let message = Choice {
-        wish: common.wish(),
-        why,
+    match compose::find(&command, PROBE_LIMIT) {
+        Ok(cards) => cards.iter().map(card).collect(),
+        Err(why) => {
+            let state = match &why {
+                Unavailable::DriverTooOld { .. } | Unavailable::DriverBroken { .. } => "problem",
+                _ => "note",
+            };
+            let choice = Choice {
+                wish: common.wish(),
+                card: Err(why),
+            };
+            check(state, choice.no_card().unwrap_or_default())
+        }
     }
-    .reason();
+}
+
+fn card(card: &CudaDevice) -> Check {
+    let (free, total) = (size(card.free_bytes), size(card.total_bytes));
+    let (major, minor) = card.capability;
     Check {
-        name,
+        name: "GPU",
+        state: "ok",
+        message: format!(
+            "{}: {} · {free} free of {total} · compute capability {major}.{minor} · driver {}",
+            card.ordinal,
+            card.name,
+            card.driver_branch(),
+        ),
+    }
+}
+
+/// What is kept of earlier checks of a card.
+fn verdicts(common: &Common) -> Option<Check> {
+    let kept = session::verdicts(common, &environment::clock())?.kept();
+    let (state, mut message) = match kept.damaged.len() {
+        0 => ("ok", format!("{} kept, {}", kept.whole, size(kept.bytes))),
+        some => (
+            "note",
+            format!(
+                "{} kept, {}; {some} cannot be used",
+                kept.whole,
+                size(kept.bytes)
+            ),
+        ),
+    };
+    if let Some(first) = kept.damaged.first() {
+        message.push_str(&format!(": {first}"));
+    }
+    Some(Check {
+        name: "verdicts",
         state,
         message,
-    }
+    })
 }
 
 /// What the window would be drawn with. It is looked for, not tried: this program has no window.

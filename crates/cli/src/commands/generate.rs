@@ -20,7 +20,7 @@ use crate::input;
 use crate::interrupt::Interrupts;
 use crate::output::{Form, Output, notice};
 use crate::reply::{Reply, finish_name, follow, stats_json, stats_line};
-use crate::session::{backend_json, choose, setup};
+use crate::session::{choose, reply_backend_json, setup};
 
 /// Far more than any vocabulary has; what keeps all is 0.
 const TOP_K_MAX: usize = u32::MAX as usize;
@@ -158,7 +158,7 @@ pub(crate) fn run(
     let setup = Setup {
         text,
         assumed,
-        ..setup(common, &clock, Some(context))
+        ..setup(common, &choice, &clock, Some(context))
     };
     let mut said = Said {
         choice,
@@ -180,6 +180,7 @@ pub(crate) fn run(
                 text,
                 ids,
                 stats,
+                moved: None,
             }
         }
         other => other?,
@@ -325,7 +326,12 @@ impl Said {
                 "stats": stats_json(&reply.stats),
                 "seed": self.seed,
                 "fallback": self.fallback,
-                "backend": backend_json(&self.choice, self.model.as_deref()),
+                "backend": reply_backend_json(
+                    &self.choice,
+                    self.model.as_deref(),
+                    &reply.stats.served,
+                    reply.moved.as_deref(),
+                ),
             }))?);
         }
         if !reply.text.ends_with('\n') {

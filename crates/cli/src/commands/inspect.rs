@@ -77,8 +77,7 @@ fn as_json(found: &Inspection) -> Value {
         "pre_tokenizer": found.pre_tokenizer,
         "chat_template": found.chat_template.to_string(),
         "memory": memory,
-        // This version has no code for graphics cards.
-        "supported": { "cpu": found.cpu, "gpu": false },
+        "supported": { "cpu": found.cpu, "gpu": found.gpu },
         "problems": problems.collect::<Vec<_>>(),
         "notes": found.notes,
     })

@@ -63,7 +63,12 @@ pub(crate) fn run(
     };
     let setup = Setup {
         assumed: args.stated.assumed(),
-        ..setup(common, &environment::clock(), Some(ids.len().max(1)))
+        ..setup(
+            common,
+            &choice,
+            &environment::clock(),
+            Some(ids.len().max(1)),
+        )
     };
     let mut model = setup.direct(&args.model, &cancel, &mut |_, _, _| super::GO)?;
     caveats(model.model())

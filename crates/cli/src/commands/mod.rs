@@ -35,7 +35,7 @@ pub(crate) fn run(
         Command::Perplexity(args) => perplexity::run(args, common, interrupts, output),
         Command::Generate(args) => generate::run(args, common, interrupts, output),
         Command::Chat(args) => chat::run(args, common, interrupts, output),
-        Command::Verify(args) => verify::run(args, common, output),
+        Command::Verify(args) => verify::run(args, common, interrupts, output),
         Command::Bench(args) => bench::run(args, common, interrupts, output),
         Command::Doctor(args) => doctor::run(args, common, output),
     }

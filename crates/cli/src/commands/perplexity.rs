@@ -34,7 +34,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let cancel = interrupts.listen()?;
-    choose(common)?;
+    let choice = choose(common)?;
     let ids = match (&args.ids, &args.text) {
         (Some(ids), _) => input::ids(ids)?,
         (None, text) => {
@@ -47,7 +47,7 @@ pub(crate) fn run(
             "at least two tokens are needed: one predicts the next",
         ));
     }
-    let setup = setup(common, &environment::clock(), Some(ids.len()));
+    let setup = setup(common, &choice, &environment::clock(), Some(ids.len()));
     let mut model = setup.direct(&args.model, &cancel, &mut |_, _, _| super::GO)?;
     let mut sum = 0.0;
     model.logits(&ids, 0, &cancel, &mut |position, logits| {
