@@ -13,6 +13,7 @@ mod bindings;
 mod bundle;
 mod command;
 mod docs;
+mod gpu_bundle;
 mod kernels;
 mod models;
 mod node;
@@ -42,7 +43,8 @@ Usage: cargo xtask COMMAND
                        --check [--full] to compare and assemble them
   docs                 write the pages that are made from tables in code
   bundle [--with-starter]
-                       make a .deb and a .rpm, with the starter model in them if asked";
+                       make a .deb and a .rpm, with the starter model in them if asked
+  gpu-bundle           make the folder that checks and measures a machine with a card";
 
 fn main() -> ExitCode {
     // A model's path need not be text.
@@ -69,6 +71,7 @@ fn dispatch(given: &[OsString], words: &[&str]) -> Result<()> {
         ["bindings", "--check"] => bindings::check(),
         ["kernels", words @ ..] => kernels::kernels(words),
         ["docs"] => docs::write(),
+        ["gpu-bundle"] => gpu_bundle::gpu_bundle(),
         ["bundle"] => bundle::bundle(bundle::Extra::None),
         ["bundle", "--with-starter"] => bundle::bundle(bundle::Extra::Starter),
         _ => bail!("{USAGE}"),

@@ -1,0 +1,327 @@
+//! What a card does in a second: `card [--simulated] [--load-only] [MODEL...]` prints tables in
+//! Markdown.
+//!
+//! Rates of every storage type when a vector is multiplied, and of each model: how fast replies are
+//! written, with captured launches and step by step, behind contexts of several lengths; how fast
+//! prompts are read; how long a stop takes. With `--simulated` everything is small and runs on the
+//! simulated card: the figures then say nothing, and the program is known to run.
+#![allow(clippy::disallowed_methods, clippy::print_stdout)]
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candor_arch::{GraphBuilder, Node, Op};
+use candor_backend::{
+    Backend, Batch, CancelToken, KvType, Loaded, Model, OpenOptions, Outcome, Part, Precision,
+    Progress, Rows, Session, SlotId, Step, Want,
+};
+use candor_cuda::{CudaBackend, CudaDevice};
+use candor_modelfile::ModelFile;
+use candor_quant::QuantType;
+use candor_testkit::TinyModel;
+use candor_testkit::gguf::{Gguf, Tensor, Value};
+
+type Answer<T> = Result<T, Box<dyn Error>>;
+
+const SLOT: SlotId = SlotId(0);
+
+/// Rows read together while a context is filled.
+const CHUNK: usize = 512;
+
+/// How much is measured.
+struct Scale {
+    simulated: bool,
+    /// Outputs and inputs of the matrices.
+    matrix: (usize, usize),
+    /// Matrices one after the other.
+    matrices: usize,
+    repeats: usize,
+    /// Tokens written.
+    written: usize,
+    contexts: &'static [usize],
+    prompts: &'static [usize],
+    stops: usize,
+}
+
+/// A card: matrices far larger than its caches.
+const REAL: Scale = Scale {
+    simulated: false,
+    matrix: (16_384, 8_192),
+    matrices: 8,
+    repeats: 20,
+    written: 64,
+    contexts: &[128, 4_096, 16_384],
+    prompts: &[512, 4_096],
+    stops: 20,
+};
+
+/// The simulated one.
+const SIMULATED: Scale = Scale {
+    simulated: true,
+    matrix: (256, 512),
+    matrices: 1,
+    repeats: 1,
+    written: 2,
+    contexts: &[16],
+    prompts: &[24],
+    stops: 1,
+};
+
+fn main() -> Answer<()> {
+    // `cargo bench` adds a word of its own.
+    let words = std::env::args().skip(1).filter(|word| word != "--bench");
+    let (flags, models): (Vec<String>, Vec<String>) =
+        words.partition(|word| word.starts_with("--"));
+    let scale = match flags.iter().any(|flag| flag == "--simulated") {
+        true => SIMULATED,
+        false => REAL,
+    };
+    let device = device(&scale)?;
+    println!("Card: {} ({} bytes)\n", device.name, device.total_bytes);
+    if flags.iter().any(|flag| flag == "--load-only") {
+        for model in &models {
+            let model = model_at(Path::new(model))?;
+            let start = Instant::now();
+            load(CudaBackend::new(device.clone()), &model)?;
+            println!("loaded in {:.1} s\n", start.elapsed().as_secs_f64());
+        }
+        return Ok(());
+    }
+    types(&device, &scale)?;
+    for model in models {
+        of_model(&device, &scale, Path::new(&model))?;
+    }
+    Ok(())
+}
+
+fn device(scale: &Scale) -> Answer<CudaDevice> {
+    if scale.simulated {
+        let _ = simcuda::load_here("");
+    }
+    let found = candor_cuda::understand(&candor_cuda::probe_child());
+    let found = found.map_err(|why| format!("no card: {why:?}"))?;
+    Ok(found.into_iter().next().ok_or("no card")?)
+}
+
+/// Nobody watches.
+struct Unwatched;
+
+impl Progress for Unwatched {
+    fn report(&mut self, _done_bytes: u64, _total_bytes: u64) -> Step {
+        Step::Go
+    }
+}
+
+fn load(backend: CudaBackend, model: &Arc<Model>) -> Answer<Box<dyn Loaded>> {
+    let mut backend = backend;
+    Ok(backend.load(Arc::clone(model), Part::All, &mut Unwatched)?)
+}
+
+fn open(loaded: &dyn Loaded, tokens: usize) -> Answer<Box<dyn Session>> {
+    let ctx_len = tokens.next_multiple_of(256);
+    Ok(loaded.open(OpenOptions {
+        ctx_len,
+        slots_max: 1,
+        state_tokens: ctx_len,
+        kv: KvType::F16,
+        precision: Precision::Fast,
+    })?)
+}
+
+fn forward(session: &mut dyn Session, tokens: &[u32], cancel: &CancelToken) -> Answer<Outcome> {
+    let batch = Batch::of_slot(SLOT, tokens, Want::Top { k: 1 });
+    let ticket = session.submit(&batch, cancel)?;
+    Ok(session.collect(ticket, &mut Rows::default())?)
+}
+
+/// Reads so many tokens, in chunks.
+fn read(session: &mut dyn Session, tokens: usize, cancel: &CancelToken) -> Answer<Outcome> {
+    let vocabulary = session.vocabulary() as u32;
+    let ids: Vec<u32> = (0..tokens as u32).map(|i| i * 7 % vocabulary).collect();
+    for chunk in ids.chunks(CHUNK) {
+        if forward(session, chunk, cancel)? == Outcome::Cancelled {
+            return Ok(Outcome::Cancelled);
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Tokens a second.
+fn write(session: &mut dyn Session, tokens: usize) -> Answer<f64> {
+    let never = CancelToken::new();
+    // The first of a bucket captures.
+    forward(session, &[1], &never)?;
+    let start = Instant::now();
+    for _ in 0..tokens {
+        forward(session, &[1], &never)?;
+    }
+    Ok(tokens as f64 / start.elapsed().as_secs_f64())
+}
+
+fn types(device: &CudaDevice, scale: &Scale) -> Answer<()> {
+    println!("| type | bytes of weights a token | GB/s |\n|---|---|---|");
+    for quant in candor_quant::TYPES {
+        let (model, bytes) = chain(quant, scale)?;
+        let loaded = load(CudaBackend::new(device.clone()), &model)?;
+        let mut session = open(&*loaded, 256)?;
+        let rate = write(&mut *session, scale.repeats)?;
+        println!(
+            "| {} | {bytes} | {:.1} |",
+            quant.name,
+            rate * bytes as f64 / 1e9
+        );
+    }
+    println!();
+    Ok(())
+}
+
+/// Matrices of one type, one after the other, wide then narrow.
+fn chain(quant: &'static QuantType, scale: &Scale) -> Answer<(Arc<Model>, u64)> {
+    let (outputs, inputs) = scale.matrix;
+    let tiny = tempfile::tempdir()?;
+    let path = tiny.path().join("chain.gguf");
+    let vocabulary = 64;
+    let f32 = candor_quant::by_name("F32").ok_or("F32")?;
+    let mut tensors = vec![
+        tensor("token_embd.weight", f32, (vocabulary, inputs))?,
+        tensor("output.weight", f32, (vocabulary, inputs))?,
+    ];
+    let mut builder = GraphBuilder::new(&|_| true);
+    let table = builder.matrix("token_embd.weight", vocabulary, inputs);
+    let node = |name: String, op, inputs, width| Node {
+        name,
+        op,
+        inputs,
+        layer: None,
+        width,
+    };
+    let mut last = builder.node(node("embed".into(), Op::Embed { table }, vec![], inputs));
+    for i in 0..2 * scale.matrices {
+        let (rows, cols) = match i % 2 {
+            0 => (outputs, inputs),
+            _ => (inputs, outputs),
+        };
+        let name = format!("m{i}");
+        let tensor_name = format!("{name}.weight");
+        tensors.push(tensor(&tensor_name, quant, (rows, cols))?);
+        let weight = builder.matrix(&tensor_name, rows, cols);
+        let op = Op::Linear { weight, bias: None };
+        last = builder.node(node(name, op, vec![last], rows));
+    }
+    let weight = builder.matrix("output.weight", vocabulary, inputs);
+    let logits = Op::Logits {
+        weight,
+        softcap: None,
+    };
+    builder.node(node("logits".into(), logits, vec![last], vocabulary));
+    // The table and the output are small beside them.
+    let chained = tensors.iter().skip(2);
+    let bytes = chained.map(|tensor| tensor.bytes.len() as u64).sum();
+    let gguf = Gguf {
+        metadata: vec![("general.architecture".to_owned(), Value::from("llama"))],
+        tensors,
+        ..Gguf::default()
+    };
+    std::fs::write(&path, gguf.encode().bytes)?;
+    let file = ModelFile::open(&path)?;
+    let mut hparams = small_hparams(tiny.path())?;
+    hparams.vocabulary = vocabulary;
+    let graph = builder.finish("llama", hparams);
+    Ok((Arc::new(Model { file, graph }), bytes))
+}
+
+fn small_hparams(folder: &Path) -> Answer<candor_arch::HParams> {
+    let path = folder.join("tiny.gguf");
+    TinyModel::llama().write(&path)?;
+    Ok(candor_arch::build(ModelFile::open(&path)?.index())?.hparams)
+}
+
+/// A matrix that keeps the size of what it multiplies; its rows repeat, which no product notices.
+fn tensor(name: &str, quant: &QuantType, (rows, cols): (usize, usize)) -> Answer<Tensor> {
+    let scale = (3.0 / cols as f32).sqrt();
+    let mut random = candor_testkit::Random::named(1, name);
+    let values: Vec<f32> = (0..cols).map(|_| random.signed_unit() * scale).collect();
+    let mut row = vec![0; quant.bytes_for(cols).ok_or("whole blocks")?];
+    (quant.quantize)(&values, &mut row);
+    Ok(Tensor {
+        name: name.to_owned(),
+        dims: vec![rows as u64, cols as u64],
+        type_id: quant.id,
+        bytes: row.repeat(rows),
+    })
+}
+
+fn model_at(path: &Path) -> Answer<Arc<Model>> {
+    let file = ModelFile::open(path)?;
+    let graph = candor_arch::build(file.index())?;
+    Ok(Arc::new(Model { file, graph }))
+}
+
+fn of_model(device: &CudaDevice, scale: &Scale, path: &Path) -> Answer<()> {
+    let model = model_at(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let start = Instant::now();
+    let loaded = load(CudaBackend::new(device.clone()), &model)?;
+    println!("{name}: loaded in {:.1} s\n", start.elapsed().as_secs_f64());
+    println!("| what | captured | step by step |\n|---|---|---|");
+    let stepwise = load(CudaBackend::new(device.clone()).stepwise(), &model)?;
+    let never = CancelToken::new();
+    for &context in scale.contexts {
+        let mut rates = Vec::new();
+        for loaded in [&loaded, &stepwise] {
+            let mut session = open(&**loaded, context + scale.written + 2)?;
+            read(&mut *session, context, &never)?;
+            rates.push(format!("{:.1}", write(&mut *session, scale.written)?));
+        }
+        println!(
+            "| written a second after {context} | {} |",
+            rates.join(" | ")
+        );
+    }
+    drop(stepwise);
+    for &tokens in scale.prompts {
+        let mut session = open(&*loaded, tokens)?;
+        read(&mut *session, tokens, &never)?;
+        session.reset(SLOT)?;
+        let start = Instant::now();
+        read(&mut *session, tokens, &never)?;
+        let rate = tokens as f64 / start.elapsed().as_secs_f64();
+        println!("| read a second of {tokens} | {rate:.1} | |");
+    }
+    stops(&*loaded, scale)
+}
+
+/// From the stop of a long prompt to the answer, in milliseconds.
+fn stops(loaded: &dyn Loaded, scale: &Scale) -> Answer<()> {
+    let tokens = scale.prompts.last().copied().unwrap_or(CHUNK);
+    let mut session = open(loaded, tokens)?;
+    let mut took = Vec::new();
+    for i in 0..scale.stops {
+        let cancel = CancelToken::new();
+        let theirs = cancel.clone();
+        let stopper = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5 + 3 * i as u64));
+            theirs.cancel();
+            Instant::now()
+        });
+        let outcome = read(&mut *session, tokens, &cancel)?;
+        let end = Instant::now();
+        let stopped = stopper.join().map_err(|_| "the stopping thread")?;
+        if outcome == Outcome::Cancelled {
+            took.push(end.saturating_duration_since(stopped).as_secs_f64() * 1e3);
+        }
+        session.reset(SLOT)?;
+    }
+    took.sort_by(f64::total_cmp);
+    match (took.get(took.len() / 2), took.last()) {
+        (Some(median), Some(worst)) => println!(
+            "| stop of {} prompts, ms | median {median:.1} | worst {worst:.1} |\n",
+            took.len()
+        ),
+        _ => println!("| stop | every prompt was read before | |\n"),
+    }
+    Ok(())
+}
