@@ -11,6 +11,7 @@ use candor_backend::{
     Backend, Batch, CancelToken, Feed, Outcome, Row, RowOutput, SessionError, SlotId, Step, Want,
 };
 
+use crate::FinishReason;
 use crate::config::{Clock, EngineConfig};
 use crate::guard::{Mode, Servable, Unproven, VerdictId};
 use crate::load::{
@@ -21,7 +22,6 @@ use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority, Requ
 use crate::sampler::Sampling;
 use crate::schedule::{self, CHUNK_TOKENS, Lost};
 use crate::sequence::{End, Sequence};
-use crate::FinishReason;
 
 /// Rows of one forward that give logits: 32 rows of the largest vocabularies take some 20 MB.
 const LOGIT_ROWS_MAX: usize = 32;

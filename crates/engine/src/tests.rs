@@ -1,9 +1,12 @@
 //! The engine thread by its outside, over a scripted backend.
 
+mod devices;
 mod ends;
 mod load;
 mod measure;
+mod moves;
 mod panics;
+mod proofs;
 mod request;
 mod turns;
 
@@ -11,8 +14,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use candor_backend::CancelToken;
-use candor_testkit::scripted::{HANG_LIMIT, Script};
+use candor_backend::{Backend, CancelToken};
+use candor_testkit::scripted::{Fault, HANG_LIMIT, Script};
 
 use crate::testing::{LETTERS, ModelFolder, clock, config, request};
 use crate::*;
@@ -111,4 +114,82 @@ impl Drop for Running {
 fn a_handle_can_be_shared_between_threads() {
     fn shared<T: Clone + Send + Sync + 'static>() {}
     shared::<EngineHandle>();
+}
+
+/// An engine with a scripted card before the scripted reference, both of which give the same
+/// logits unless they are told otherwise.
+struct TwoDevices {
+    folder: ModelFolder,
+    card: Script,
+    reference: Script,
+    handle: EngineHandle,
+}
+
+impl TwoDevices {
+    fn new() -> Self {
+        let (card, reference) = (Script::new(LETTERS), Script::new(LETTERS));
+        card.on_a_card();
+        let handle = Engine::spawn(
+            config(),
+            vec![Box::new(card.backend()), Box::new(reference.backend())],
+        );
+        Self {
+            folder: ModelFolder::new(),
+            card,
+            reference,
+            handle: handle.unwrap(),
+        }
+    }
+
+    fn spec(&self, f2: Mode, slots: usize) -> LoadSpec {
+        let options = LoadOptions {
+            ctx_len: Some(4_096),
+            slots,
+            f2,
+            ..LoadOptions::default()
+        };
+        self.folder.spec("tiny.gguf", options)
+    }
+
+    fn load(&self, spec: LoadSpec) -> Arc<LoadedModel> {
+        self.handle.load(spec).unwrap().wait().unwrap()
+    }
+
+    fn generate(&self, model: &LoadedModel, options: GenerateOptions) -> Arc<TurnLog> {
+        let (request, _, log) = request(model, options);
+        self.handle.generate(request).unwrap();
+        log
+    }
+
+    /// The model that is ready now.
+    fn ready(&self) -> Arc<LoadedModel> {
+        match &*self.handle.state().borrow() {
+            EngineState::Ready { model, .. } => Arc::clone(model),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Drop for TwoDevices {
+    /// No test leaves a thread behind, and none leaves memory behind.
+    fn drop(&mut self) {
+        for script in [&self.card, &self.reference] {
+            script.release();
+        }
+        self.handle.shutdown();
+        if !thread::panicking() {
+            for script in [&self.card, &self.reference] {
+                let counts = script.counts();
+                assert_eq!((counts.weights_alive, counts.sessions_alive), (0, 0));
+            }
+        }
+    }
+}
+
+/// The end of a reply that ended well.
+fn stats_of(log: &TurnLog) -> Stats {
+    match crate::testing::end_of(log) {
+        Event::Finished { stats, .. } => stats,
+        other => panic!("{other:?}"),
+    }
 }

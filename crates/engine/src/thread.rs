@@ -22,8 +22,8 @@ use candor_backend::{Backend, CancelToken, Step};
 use tokio::sync::{mpsc, watch};
 
 use crate::config::{Clock, EngineConfig};
-use crate::guarded::guarded;
 use crate::guard::VerdictId;
+use crate::guarded::guarded;
 use crate::load::{
     self, At, Host, License, Live, LoadFailure, LoadSpec, LoadedModel, MakeBackends, ModelId,
     Proof, WhyNot,

@@ -99,7 +99,10 @@ impl Conditions {
             (self.power != Power::Mains, NoAudit::OnBattery),
             (self.tokens == 0, NoAudit::NothingWritten),
             (self.tokens > AUDIT_TOKENS_MAX, NoAudit::TooLong),
-            (self.spent.saturating_add(self.expected) > budget, NoAudit::EnoughThisHour),
+            (
+                self.spent.saturating_add(self.expected) > budget,
+                NoAudit::EnoughThisHour,
+            ),
         ];
         match reasons.into_iter().find(|(holds, _)| *holds) {
             Some((_, reason)) => Err(reason),

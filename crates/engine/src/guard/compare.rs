@@ -14,7 +14,7 @@ const BEST: usize = 32;
 const SAMPLE: usize = 4_096;
 
 /// Rows that are kept in full: the last positions of a prompt, or as many from all over a probe.
-const FULL_ROWS: usize = 65;
+const FULL_ROWS: usize = 64;
 
 /// Logits of the reference at one position, relative to the largest.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,10 +156,8 @@ impl Entries {
 
 /// Spread evenly, the first and the last among them.
 fn is_full(row: usize, rows: usize) -> bool {
-    rows <= FULL_ROWS
-        || row + 1 == rows
-        || row * FULL_ROWS / rows != row.wrapping_sub(1).wrapping_mul(FULL_ROWS) / rows
-        || row == 0
+    let part = |row: usize| row * FULL_ROWS / rows;
+    rows <= FULL_ROWS + 1 || row + 1 == rows || row == 0 || part(row) != part(row - 1)
 }
 
 /// The largest, ties to the lower id; none if one is NaN or +∞, or if every one is −∞.
@@ -246,4 +244,3 @@ fn divergence(pairs: impl Iterator<Item = (f64, f64)>, lse_a: f64, lse_b: f64) -
     }
     sum.max(0.0)
 }
-

@@ -1,5 +1,6 @@
 //! Holding a candidate against the reference: [`verify`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,10 @@ use super::compare::{KeptRow, Unfit, best_of};
 use super::locate::locate;
 use super::probe::Probe;
 use super::remembered::Remembered;
-use super::routing::excuse;
+use super::routing::{Question, excuse, has_experts};
 use super::rules::{Broken, Evidence, OwnBest, RULES, Row, Seen, asks_for_an_excuse, judge};
 use super::run::{Ended, Runner, Watching, for_reference, run_all, tell};
-use super::verdict::{
-    Basis, FirstBad, Located, Mode, NotJudged, Path, Report, VerdictId,
-};
+use super::verdict::{Basis, FirstBad, Located, Mode, NotJudged, Path, Report, VerdictId};
 use super::{Candidate, Servable};
 
 /// Opens a session of the reference, with float32 activations and state.
@@ -116,7 +115,7 @@ pub(super) fn verified(
             (kept, seen)
         }
     };
-    trial.excuse_near_ties(&mut seen.evidence)?;
+    trial.excuse_near_ties(&mut seen.evidence, kept.greedy())?;
     let broken = judge(RULES, &seen.evidence);
     let first_bad = match broken {
         Some(broken) => Some(trial.explain(broken, &seen.evidence, &kept)?),
@@ -200,7 +199,11 @@ impl Trial<'_, '_, '_> {
         let not_finite = || NotJudged::Reference {
             reason: String::from("it gave a value that is not a number"),
         };
-        let greedy = rows.last().and_then(Option::as_ref).ok_or_else(not_finite)?.argmax;
+        let greedy = rows
+            .last()
+            .and_then(Option::as_ref)
+            .ok_or_else(not_finite)?
+            .argmax;
         let step = runner.forward(&[greedy], |_| Want::Logits, watching);
         if let [RowOutput::Logits(logits)] = &step.map_err(of_reference)?[..] {
             rows.push(KeptRow::new(logits, rows.len(), judged));
@@ -234,7 +237,13 @@ impl Trial<'_, '_, '_> {
             }
         };
         let cuts = probe.cuts();
-        let ran = run_all(&mut runner, probe, (&cuts, done, total), watching, &mut show);
+        let ran = run_all(
+            &mut runner,
+            probe,
+            (&cuts, done, total),
+            watching,
+            &mut show,
+        );
         let ran = ran.and_then(|()| {
             tell(watching, done + probe.ids().len(), total)?;
             greedy_step(&mut runner, kept.greedy(), watching, &mut show)
@@ -259,11 +268,13 @@ impl Trial<'_, '_, '_> {
 
     /// A row that went through other experts than the reference's, because two were all but tied,
     /// is measured less strictly.
-    fn excuse_near_ties(&mut self, evidence: &mut Evidence) -> Result<(), NotJudged> {
+    fn excuse_near_ties(&mut self, evidence: &mut Evidence, greedy: u32) -> Result<(), NotJudged> {
         let numerics = evidence.numerics;
-        let asks = |seen: &Seen| asks_for_an_excuse(numerics, seen);
+        let asks = |seen: &&mut Seen| asks_for_an_excuse(numerics, seen);
+        let positions = evidence.positions.iter_mut().filter(asks);
+        let asking: HashSet<usize> = positions.map(|seen| seen.position).collect();
         let model = self.reference.model;
-        if !super::routing::has_experts(model) || !evidence.positions.iter().any(asks) {
+        if asking.is_empty() || !has_experts(model) {
             return Ok(());
         }
         self.session()?;
@@ -272,10 +283,16 @@ impl Trial<'_, '_, '_> {
             Runner::new(&mut **session).map_err(of_reference)?,
             Runner::new(self.candidate).map_err(of_candidate)?,
         );
-        let ties = excuse(model, self.probe, numerics, &mut sides, self.watching);
-        let ties = ties.map_err(of_candidate)?;
-        for seen in evidence.positions.iter_mut().filter(|seen| asks(seen)) {
-            seen.excused = ties.explain(seen.position);
+        let question = Question {
+            model,
+            probe: self.probe,
+            greedy,
+            numerics,
+            asking: &asking,
+        };
+        let excused = excuse(question, &mut sides, self.watching).map_err(of_candidate)?;
+        for seen in &mut evidence.positions {
+            seen.excused = excused.contains(&seen.position);
         }
         Ok(())
     }
@@ -288,10 +305,14 @@ impl Trial<'_, '_, '_> {
         kept: &Remembered,
     ) -> Result<FirstBad, NotJudged> {
         let at = |seen: &&Seen| seen.position == broken.position;
-        let measure = evidence.positions.iter().find(at).and_then(|seen| match seen.row {
-            Row::Compared(measure) => Some(measure),
-            Row::Length { .. } | Row::NotFinite => None,
-        });
+        let measure = evidence
+            .positions
+            .iter()
+            .find(at)
+            .and_then(|seen| match seen.row {
+                Row::Compared(measure) => Some(measure),
+                Row::Length { .. } | Row::NotFinite => None,
+            });
         let located = match self.locate(broken.position, evidence.numerics, kept) {
             Ok(located) => located,
             Err(NotJudged::Stopped) => return Err(NotJudged::Stopped),
@@ -398,7 +419,9 @@ impl Judged {
             Row::Length { .. } | Row::NotFinite => None,
         });
         let n = measures.clone().count().max(1) as f64;
-        let same = measures.clone().filter(|m| m.reference_token == m.candidate_token);
+        let same = measures
+            .clone()
+            .filter(|m| m.reference_token == m.candidate_token);
         let in_ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         Report {
             id: self.policy.id,
@@ -412,7 +435,11 @@ impl Judged {
             max_kl: measures.clone().map(|m| m.kl).fold(0.0, f64::max),
             mean_kl: measures.clone().map(|m| m.kl).sum::<f64>() / n,
             argmax_agreement: same.count() as f64 / n,
-            near_ties: evidence.positions.iter().filter(|seen| seen.excused).count(),
+            near_ties: evidence
+                .positions
+                .iter()
+                .filter(|seen| seen.excused)
+                .count(),
             first_bad,
             reference_ms: in_ms(self.reference_time),
             candidate_ms: in_ms(given.time),

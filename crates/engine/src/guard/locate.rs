@@ -14,11 +14,15 @@ use super::probe::{Cut, Probe};
 use super::remembered::Remembered;
 use super::rules::{Evidence, RULES, judge, limits};
 use super::run::{Ended, Runner, Watching, tell};
-use super::verdict::{Located, NodeDistance, Path};
+use super::verdict::{Located, NodeDistance};
 
 /// By how much a node's distance exceeds those of its inputs where something new goes wrong. No
 /// operation of a right device multiplies errors by this much once they are above the limit.
 const GROWTH: f64 = 3.0;
+
+/// Values of a row below which a node is no measure of its own: a gate that is a single number may
+/// be all but zero, and is then far off in proportion. What it is for is measured.
+pub(crate) const WIDTH_MIN: usize = 8;
 
 /// Nodes that are named at most: the first, and how it goes on.
 const NODES_MAX: usize = 8;
@@ -36,11 +40,7 @@ pub(crate) fn locate(
 ) -> Result<Located, Ended> {
     let mut ids = probe.ids().to_vec();
     ids.push(kept.greedy());
-    let mut cuts = probe.cuts();
-    cuts.push(Cut {
-        rows: probe.ids().len()..ids.len(),
-        path: Path::Greedy,
-    });
+    let cuts = probe.cuts_with_greedy();
     let at = cuts.iter().position(|cut| cut.rows.contains(&position));
     let Some(at) = at else {
         let reason = format!("position {position} is not part of the check");
@@ -48,24 +48,14 @@ pub(crate) fn locate(
     };
     let (before, cut) = (&cuts[..at], &cuts[at]);
     let row = position - cut.rows.start;
-    let mut read = |runner: &mut Runner<'_>| -> Result<Read, Ended> {
-        for earlier in before {
-            tell(watching, earlier.rows.start, ids.len())?;
-            runner.forward(&ids[earlier.rows.clone()], |_| Want::Nothing, watching)?;
-        }
-        tell(watching, cut.rows.start, ids.len())?;
-        let mut tap = RowTap::new(row);
-        let want = |i: usize| if i == row { Want::Logits } else { Want::Nothing };
-        let outputs = runner.tapped(&ids[cut.rows.clone()], want, &mut tap)?;
-        let logits = match outputs {
-            [RowOutput::Logits(logits)] => std::mem::take(logits),
-            _ => Vec::new(),
-        };
-        let nodes = tap.nodes;
-        Ok(Read { nodes, logits })
+    let place = Place {
+        ids: &ids,
+        before,
+        cut,
+        row,
     };
-    let reference = read(&mut sides.0)?;
-    let candidate = read(&mut sides.1)?;
+    let reference = place.read(&mut sides.0, watching)?;
+    let candidate = place.read(&mut sides.1, watching)?;
     if let Some(row) = kept.row(position) {
         let evidence = Evidence {
             numerics,
@@ -79,45 +69,108 @@ pub(crate) fn locate(
         }
     }
     let limit = limits(numerics, cut.path).node;
-    Ok(compare(graph, &reference, &candidate, limit))
+    Ok(name(&distances(graph, &reference, &candidate), limit))
+}
+
+/// One row of one forward of a probe.
+pub(crate) struct Place<'a> {
+    pub(crate) ids: &'a [u32],
+    pub(crate) before: &'a [Cut],
+    pub(crate) cut: &'a Cut,
+    /// Within the forward.
+    pub(crate) row: usize,
+}
+
+impl Place<'_> {
+    /// What a side gives there.
+    pub(crate) fn read(
+        &self,
+        runner: &mut Runner<'_>,
+        watching: &mut Watching<'_>,
+    ) -> Result<Read, Ended> {
+        for earlier in self.before {
+            tell(watching, earlier.rows.start, self.ids.len())?;
+            let tokens = &self.ids[earlier.rows.clone()];
+            runner.forward(tokens, |_| Want::Nothing, watching)?;
+        }
+        tell(watching, self.cut.rows.start, self.ids.len())?;
+        let mut tap = RowTap::new(self.row);
+        let want = |i: usize| match i == self.row {
+            true => Want::Logits,
+            false => Want::Nothing,
+        };
+        let tokens = &self.ids[self.cut.rows.clone()];
+        let outputs = runner.tapped(tokens, want, &mut tap)?;
+        let logits = match outputs {
+            [RowOutput::Logits(logits)] => std::mem::take(logits),
+            _ => Vec::new(),
+        };
+        let nodes = tap.nodes;
+        Ok(Read { nodes, logits })
+    }
 }
 
 /// What a side gave at one row.
-struct Read {
+pub(crate) struct Read {
     nodes: HashMap<String, Vec<f32>>,
     logits: Vec<f32>,
 }
 
-/// Pure: the nodes in the order of the graph.
-fn compare(graph: &Graph, reference: &Read, candidate: &Read, limit: f64) -> Located {
-    let mut distances: Vec<f64> = Vec::with_capacity(graph.nodes.len());
-    let mut named: Vec<NodeDistance> = Vec::new();
+/// How far a node is off.
+pub(crate) struct Off<'a> {
+    pub(crate) node: &'a str,
+    pub(crate) distance: f64,
+    /// The largest of those that it was computed from.
+    pub(crate) of_inputs: f64,
+}
+
+/// Pure: the nodes that both sides show, in the order of the graph.
+pub(crate) fn distances<'a>(graph: &'a Graph, reference: &Read, candidate: &Read) -> Vec<Off<'a>> {
+    let mut all: Vec<f64> = Vec::with_capacity(graph.nodes.len());
+    let mut shown = Vec::new();
     for node in &graph.nodes {
-        let inputs = node.inputs.iter().map(|input| distances[input.0]);
+        let inputs = node.inputs.iter().map(|input| all[input.0]);
         let of_inputs = inputs.fold(0.0, f64::max);
-        let shown = match node.op {
+        let both = match node.op {
             Op::Logits { .. } => Some((&reference.logits, &candidate.logits)),
+            _ if node.width < WIDTH_MIN => None,
             // A fused step need not show what never leaves it.
-            _ => reference.nodes.get(&node.name).zip(candidate.nodes.get(&node.name)),
+            _ => reference
+                .nodes
+                .get(&node.name)
+                .zip(candidate.nodes.get(&node.name)),
         };
-        let distance = shown.map_or(of_inputs, |(a, b)| distance(a, b));
-        distances.push(distance);
-        let begins = distance > limit && distance > GROWTH * of_inputs;
-        let goes_on = !named.is_empty() && distance > limit;
-        if shown.is_some() && (begins || goes_on) && named.len() < NODES_MAX {
-            let node = node.name.clone();
-            named.push(NodeDistance {
-                node,
+        let distance = both.map_or(of_inputs, |(a, b)| distance(a, b));
+        all.push(distance);
+        if both.is_some() {
+            shown.push(Off {
+                node: &node.name,
                 distance,
-                limit,
+                of_inputs,
             });
         }
     }
-    if named.is_empty() {
+    shown
+}
+
+/// Whether something goes wrong at a node.
+pub(crate) fn begins(off: &Off<'_>, limit: f64) -> bool {
+    off.distance > limit && off.distance > GROWTH * off.of_inputs
+}
+
+/// Pure: where it begins, and how it goes on.
+fn name(off: &[Off<'_>], limit: f64) -> Located {
+    let Some(first) = off.iter().position(|off| begins(off, limit)) else {
         let reason = String::from("no node is much further off than those before it");
         return Located::Unknown { reason };
-    }
-    Located::Nodes(named)
+    };
+    let named = off[first..].iter().filter(|off| off.distance > limit);
+    let named = named.take(NODES_MAX).map(|off| NodeDistance {
+        node: off.node.to_owned(),
+        distance: off.distance,
+        limit,
+    });
+    Located::Nodes(named.collect())
 }
 
 /// The length of the difference over the length of the first; infinite where there is none.
@@ -135,7 +188,11 @@ pub(crate) fn distance(reference: &[f32], candidate: &[f32]) -> f64 {
         return 0.0;
     }
     let distance = (apart / length).sqrt();
-    if distance.is_nan() { f64::INFINITY } else { distance }
+    if distance.is_nan() {
+        f64::INFINITY
+    } else {
+        distance
+    }
 }
 
 /// Keeps one row of every node.

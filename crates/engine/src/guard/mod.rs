@@ -28,3 +28,6 @@ pub use servable::{Candidate, Servable, Unproven, reference};
 pub use verdict::{
     Basis, FirstBad, Located, Mode, NodeDistance, NotJudged, Path, Report, Served, VerdictId,
 };
+
+#[cfg(test)]
+mod tests;

@@ -138,6 +138,17 @@ impl Probe {
         self.ids.len() - self.first_judged + 1
     }
 
+    /// The forwards with the greedy step.
+    pub(crate) fn cuts_with_greedy(&self) -> Vec<Cut> {
+        let len = self.ids.len();
+        let mut cuts = self.cuts();
+        cuts.push(Cut {
+            rows: len..len + 1,
+            path: Path::Greedy,
+        });
+        cuts
+    }
+
     /// The forwards, in order: prefill in unequal parts, then the tail as replies are written.
     pub(crate) fn cuts(&self) -> Vec<Cut> {
         let len = self.ids.len();
@@ -215,6 +226,8 @@ impl Subject<'_> {
         let format = ChatFormat::new(template, tokenizer.controls());
         let rendered = format.render(&RenderRequest::new(tokenizer, &messages));
         // A text that cannot be encoded is none: the ids are spread then.
-        tokenizer.encode(&rendered.prompt, Ends::Chat).unwrap_or_default()
+        tokenizer
+            .encode(&rendered.prompt, Ends::Chat)
+            .unwrap_or_default()
     }
 }

@@ -169,8 +169,12 @@ impl Remembered {
         let first_judged = reader.count("the first position", n_ids)?;
         let greedy = reader.number()?;
         let n_rows = reader.count("the number of rows", n_ids + 1)?;
-        let ids = (0..n_ids).map(|_| reader.number()).collect::<Result<_, _>>()?;
-        let rows = (0..n_rows).map(|_| reader.row()).collect::<Result<_, _>>()?;
+        let ids = (0..n_ids)
+            .map(|_| reader.number())
+            .collect::<Result<_, _>>()?;
+        let rows = (0..n_rows)
+            .map(|_| reader.row())
+            .collect::<Result<_, _>>()?;
         if reader.at != body.len() {
             let (found, expected) = (bytes.len(), reader.at + sum.len());
             return Err(RememberedError::Length { found, expected });
@@ -197,7 +201,11 @@ fn put_row(row: &KeptRow, out: &mut Vec<u8>) {
     put(step);
     put(best.len() as u32);
     best.iter().for_each(|id| put(*id));
-    out.extend(row.values.iter().flat_map(|value| value.to_bits().to_le_bytes()));
+    out.extend(
+        row.values
+            .iter()
+            .flat_map(|value| value.to_bits().to_le_bytes()),
+    );
 }
 
 struct Reader<'a> {
@@ -232,7 +240,9 @@ impl Reader<'_> {
         let lse = f32::from_bits(self.number()?);
         let (start, step) = (self.number()?, self.number()?);
         let n_best = self.count("the number of best tokens", BEST_MAX)?;
-        let best = (0..n_best).map(|_| self.number()).collect::<Result<_, _>>()?;
+        let best = (0..n_best)
+            .map(|_| self.number())
+            .collect::<Result<_, _>>()?;
         let entries = match step {
             0 => Entries::All,
             _ => Entries::Some { best, start, step },
@@ -264,7 +274,11 @@ fn checksum(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01B3;
     let (words, rest) = bytes.as_chunks::<8>();
     let fold = |sum: u64, word: u64| (sum ^ word).wrapping_mul(PRIME).rotate_left(29);
-    let sum = words.iter().fold(START, |sum, word| fold(sum, u64::from_le_bytes(*word)));
-    let sum = rest.iter().fold(sum, |sum, byte| fold(sum, u64::from(*byte)));
+    let sum = words
+        .iter()
+        .fold(START, |sum, word| fold(sum, u64::from_le_bytes(*word)));
+    let sum = rest
+        .iter()
+        .fold(sum, |sum, byte| fold(sum, u64::from(*byte)));
     fold(sum, bytes.len() as u64)
 }

@@ -8,11 +8,13 @@ use candor_backend::{Arithmetic, Numerics};
 use super::compare::Measure;
 use super::verdict::Path;
 
-/// The outer limit of the seed: below it no computation is the same.
-const COSINE_OUTER: f64 = 0.95;
+/// The seed's limits: what it rejected, and what it rejected where both sides like different tokens
+/// best. They are the outer ones: ours lie within, which is checked when this is compiled.
+const COSINE_OUTER: f64 = 0.98;
 
-/// The outer limit of the seed where both like different tokens best.
-const COSINE_OUTER_ARGMAX: f64 = 0.98;
+/// Least cosine where a near tie of experts went the other way: one of several experts is another,
+/// which counted for as much. The worst that was seen of it is 0.91, in a model of two layers.
+const COSINE_NEAR_TIE: f64 = 0.7;
 
 /// Share of the positions that near ties of experts may excuse. Where it is more, what is judged
 /// is no longer the device.
@@ -36,7 +38,8 @@ pub(crate) struct Limits {
     pub(crate) router: f64,
 }
 
-/// float32 activations: what is left is the order of the sums.
+/// float32 activations and state: what is left is the order of the sums. No device of that kind
+/// exists yet; the processor against itself gives a cosine of 1 and a divergence below 1e-6.
 const OF_F32: Limits = Limits {
     cosine: 0.9999,
     kl: 0.001,
@@ -46,15 +49,29 @@ const OF_F32: Limits = Limits {
     router: 0.002,
 };
 
-/// 8-bit activations with a scale for every 32.
-const OF_Q8: Limits = Limits {
+/// Anything coarser. Measured with 8-bit activations with a scale for every 32 and 16-bit state on
+/// the processor, 289 positions each (`guard/tests/measured.rs`, `docs/f2-guard.md`):
+///
+/// | | cosine, least | divergence, most | mean | same token |
+/// | --- | --- | --- | --- | --- |
+/// | SmolLM2 135M Q4_1 | 0.9973 | 0.038 | 0.0036 | 96.5 % |
+/// | Gemma 3 270M Q4_K_M | 0.9988 | 0.020 | 0.0021 | 97.9 % |
+/// | tiny random models, dense | 0.9992 | 0.017 | 0.0025 | 96.9 % |
+/// | tiny random hybrid | 0.9957 | 0.059 | 0.0053 | 94.1 % |
+/// | tiny random mixture and hybrid, where no tie is near | – | – | 0.0154 | – |
+///
+/// The limits leave a right device about four times what real models were seen to need. 16-bit
+/// activations are ten times as fine; until they were measured on a card they have these too.
+const OF_COARSE: Limits = Limits {
     cosine: 0.985,
-    kl: 0.25,
+    kl: 0.15,
     margin: 1.0,
-    mean_kl: 0.03,
+    mean_kl: 0.02,
     node: 0.1,
-    router: 0.1,
+    router: 0.2,
 };
+
+const _: () = assert!(OF_F32.cosine > COSINE_OUTER && OF_COARSE.cosine > COSINE_OUTER);
 
 /// Of the arithmetic of a path.
 pub(crate) fn limits(numerics: Numerics, path: Path) -> &'static Limits {
@@ -64,7 +81,7 @@ pub(crate) fn limits(numerics: Numerics, path: Path) -> &'static Limits {
     };
     match (arithmetic, numerics.kv) {
         (Arithmetic::F32, Arithmetic::F32) => &OF_F32,
-        _ => &OF_Q8,
+        _ => &OF_COARSE,
     }
 }
 
@@ -95,7 +112,10 @@ pub(crate) struct Seen {
 pub(crate) enum Row {
     Compared(Measure),
     /// It has another length.
-    Length { found: usize, expected: usize },
+    Length {
+        found: usize,
+        expected: usize,
+    },
     /// It holds something that is no number.
     NotFinite,
 }
@@ -152,19 +172,6 @@ pub(crate) static RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "cosine, outer limit",
-        broken: |e| measured(e, |_, m, _| below("cosine", m.cosine, COSINE_OUTER)),
-    },
-    Rule {
-        name: "cosine where the best tokens differ, outer limit",
-        broken: |e| {
-            measured(e, |_, m, _| {
-                let differ = m.reference_token != m.candidate_token;
-                below("cosine", m.cosine, COSINE_OUTER_ARGMAX).filter(|_| differ)
-            })
-        },
-    },
-    Rule {
         name: "cosine",
         broken: |e| strictly(e, |m, limits| below("cosine", m.cosine, limits.cosine)),
     },
@@ -179,6 +186,10 @@ pub(crate) static RULES: &[Rule] = &[
     Rule {
         name: "mean divergence",
         broken: mean_divergence,
+    },
+    Rule {
+        name: "cosine at a near tie",
+        broken: |e| measured(e, |m, _| below("cosine", m.cosine, COSINE_NEAR_TIE)),
     },
     Rule {
         name: "few near ties",
@@ -267,16 +278,17 @@ fn first(e: &Evidence, rule: impl Fn(&Seen) -> Option<String>) -> Found {
 }
 
 /// Of every position that was compared.
-fn measured(e: &Evidence, rule: impl Fn(&Seen, &Measure, &Limits) -> Option<String>) -> Found {
+fn measured(e: &Evidence, rule: impl Fn(&Measure, &Seen) -> Option<String>) -> Found {
     first(e, |seen| match &seen.row {
-        Row::Compared(measure) => rule(seen, measure, limits(e.numerics, seen.path)),
+        Row::Compared(measure) => rule(measure, seen),
         Row::Length { .. } | Row::NotFinite => None,
     })
 }
 
 /// Of those that nothing excuses.
 fn strictly(e: &Evidence, rule: impl Fn(&Measure, &Limits) -> Option<String>) -> Found {
-    measured(e, |seen, measure, limits| {
+    measured(e, |measure, seen| {
+        let limits = limits(e.numerics, seen.path);
         rule(measure, limits).filter(|_| !seen.excused)
     })
 }

@@ -216,7 +216,10 @@ impl Report {
             (Some(bad), _) => {
                 let node = bad.located.first();
                 let at = node.map_or_else(String::new, |node| format!(" at {node}"));
-                format!("its results differ{at} (position {}, {})", bad.position, bad.path)
+                format!(
+                    "its results differ{at} (position {}, {})",
+                    bad.position, bad.path
+                )
             }
             (None, Basis::Skipped { reason }) => format!("never compared: {reason}"),
             (None, Basis::Computed | Basis::Remembered) => format!(
@@ -235,18 +238,37 @@ impl fmt::Display for Report {
             Basis::Remembered => String::from("against remembered logits"),
             Basis::Skipped { reason } => format!("skipped: {reason}"),
         };
-        let verdict = if self.first_bad.is_some() { "rejected" } else { "accepted" };
+        let verdict = if self.first_bad.is_some() {
+            "rejected"
+        } else {
+            "accepted"
+        };
         writeln!(f, "{verdict}: {}", self.headline())?;
         writeln!(f, "device: {} ({})", self.device.name, self.device.isa)?;
         writeln!(f, "mode: {}, {basis}", self.mode.name())?;
-        let Numerics { prefill, decode, kv } = self.numerics;
-        writeln!(f, "arithmetic: prefill {prefill:?}, decode {decode:?}, keys and values {kv:?}")?;
+        let Numerics {
+            prefill,
+            decode,
+            kv,
+        } = self.numerics;
+        writeln!(
+            f,
+            "arithmetic: prefill {prefill:?}, decode {decode:?}, keys and values {kv:?}"
+        )?;
         writeln!(f, "positions: {} of {}", self.positions, self.asked)?;
         writeln!(f, "lowest cosine: {:.6}", self.min_cosine)?;
-        writeln!(f, "divergence: {:.6} at most, {:.6} on average", self.max_kl, self.mean_kl)?;
+        writeln!(
+            f,
+            "divergence: {:.6} at most, {:.6} on average",
+            self.max_kl, self.mean_kl
+        )?;
         writeln!(f, "same best token: {:.1} %", 100.0 * self.argmax_agreement)?;
         writeln!(f, "near ties of experts: {}", self.near_ties)?;
-        writeln!(f, "time: reference {:.0} ms, device {:.0} ms", self.reference_ms, self.candidate_ms)?;
+        writeln!(
+            f,
+            "time: reference {:.0} ms, device {:.0} ms",
+            self.reference_ms, self.candidate_ms
+        )?;
         match &self.first_bad {
             Some(bad) => bad.fmt(f),
             None => Ok(()),
@@ -256,16 +278,30 @@ impl fmt::Display for Report {
 
 impl fmt::Display for FirstBad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "first bad: position {} ({}), rule {}: {}", self.position, self.path, self.rule, self.found)?;
+        writeln!(
+            f,
+            "first bad: position {} ({}), rule {}: {}",
+            self.position, self.path, self.rule, self.found
+        )?;
         if let (Some(reference), Some(candidate)) = (self.reference_token, self.candidate_token) {
-            writeln!(f, "best tokens there: reference {reference}, device {candidate}")?;
+            writeln!(
+                f,
+                "best tokens there: reference {reference}, device {candidate}"
+            )?;
         }
         match &self.located {
             Located::Nodes(nodes) => nodes.iter().try_for_each(|node| {
-                writeln!(f, "{}: distance {:.4} (limit {:.4})", node.node, node.distance, node.limit)
+                writeln!(
+                    f,
+                    "{}: distance {:.4} (limit {:.4})",
+                    node.node, node.distance, node.limit
+                )
             }),
             Located::OnlyTogether => {
-                writeln!(f, "step by step it is right: the fault is in how the steps run together")
+                writeln!(
+                    f,
+                    "step by step it is right: the fault is in how the steps run together"
+                )
             }
             Located::Unknown { reason } => writeln!(f, "not located: {reason}"),
         }

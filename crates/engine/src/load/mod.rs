@@ -20,9 +20,9 @@ use candor_backend::{
 use candor_modelfile::Assumed;
 use candor_text::Tokenizer;
 
+pub(crate) use check::ExactSide;
 pub use failure::{LoadCode, LoadFailure};
 pub use passed::{PassedOver, WhyNot};
-pub(crate) use check::ExactSide;
 pub(crate) use place::{At, Host, License, place};
 pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use reference::{Source, reference_live};

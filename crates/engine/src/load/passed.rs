@@ -111,9 +111,11 @@ impl From<LoadError> for WhyNot {
                 needed_bytes,
                 available_bytes,
             },
-            LoadError::Stopped | LoadError::Problems(_) | LoadError::Device { .. } => Self::Failed {
-                reason: error.to_string(),
-            },
+            LoadError::Stopped | LoadError::Problems(_) | LoadError::Device { .. } => {
+                Self::Failed {
+                    reason: error.to_string(),
+                }
+            }
         }
     }
 }

@@ -20,7 +20,8 @@ use super::{
 };
 use crate::config::Clock;
 use crate::guard::{
-    self, Basis, Candidate, Mode, NotJudged, Policy, Probe, Reference, Remembered, Unproven, Verdict, VerdictId, Watching,
+    self, Basis, Candidate, Mode, NotJudged, Policy, Probe, Reference, Remembered, Unproven,
+    Verdict, VerdictId, Watching,
 };
 use crate::guarded::guarded;
 use crate::message::LoadStage;
@@ -337,7 +338,13 @@ impl Placing<'_> {
         };
         let probe = probe.map_err(WhyNot::NotJudged)?;
         let mut exact = None;
-        let verdict = self.verdict(candidate, &probe, kept.as_ref(), (reference, &mut exact), asked);
+        let verdict = self.verdict(
+            candidate,
+            &probe,
+            kept.as_ref(),
+            (reference, &mut exact),
+            asked,
+        );
         match verdict {
             Verdict::Accepted {
                 servable,

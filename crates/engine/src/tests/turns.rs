@@ -42,7 +42,9 @@ fn a_reply_tells_its_phases_its_tokens_and_its_figures() {
         })
         .collect();
     let read = |done| TurnState::Prefill { done, total: 600 };
-    assert_eq!(states, [read(0), read(512), read(600), TurnState::Decode]);
+    let served = TurnState::Served(Served::default());
+    let decode = TurnState::Decode;
+    assert_eq!(states, [served, read(0), read(512), read(600), decode]);
     assert_eq!(
         (
             stats.prompt_tokens,

@@ -16,9 +16,7 @@ use crate::load::{
     At, DeviceWish, ExactSide, Live, LoadFailure, LoadedModel, PassedOver, Proof, Serving, Source,
     WhyNot, reference_live,
 };
-use crate::message::{
-    EngineState, FinishReason, Recheck, RecheckJob, Rechecked, TurnCode,
-};
+use crate::message::{EngineState, FinishReason, Recheck, RecheckJob, Rechecked, TurnCode};
 
 /// What a check is asked for with.
 struct Ask<'a> {
@@ -40,17 +38,15 @@ impl Worker {
     /// The reply on whose prompt the device has to be proven before anything else is computed.
     pub(super) fn next_to_prove(&self) -> Option<usize> {
         let live = self.live.as_ref()?;
+        let mut open = self.sequences.iter().filter(|s| s.is_live());
         let waits = match &live.serving {
             Serving::Awaiting(_) => true,
-            Serving::Ready(_) if self.judges_every_prompt() => {
-                // The check takes a slot, and what is being written keeps its own.
-                !self.sequences.iter().any(|s| s.is_live() && s.slot.is_some())
-            }
-            Serving::Ready(_) | Serving::Nobody => false,
+            // The check takes a slot, and what was proven is written first.
+            Serving::Ready(_) => self.judges_every_prompt() && open.all(|s| s.awaits_proof),
+            Serving::Nobody => false,
         };
-        let mut asked: Vec<usize> = (0..self.sequences.len()).collect();
-        asked.retain(|i| self.sequences[*i].is_live() && waits);
-        asked.into_iter().min_by_key(|i| self.sequences[*i].priority)
+        let asked = (0..self.sequences.len()).filter(|i| waits && self.sequences[*i].is_live());
+        asked.min_by_key(|i| self.sequences[*i].priority)
     }
 
     /// Proves the device on the prompt of a reply, which then begins.
@@ -106,7 +102,11 @@ impl Worker {
 
     /// Takes the right to serve from what has it, and gives it back if the guard accepts it. None
     /// if nothing serves.
-    fn judge(&mut self, ask: Ask<'_>, heard: &mut Heard<'_>) -> Option<Result<Arc<Report>, WhyNot>> {
+    fn judge(
+        &mut self,
+        ask: Ask<'_>,
+        heard: &mut Heard<'_>,
+    ) -> Option<Result<Arc<Report>, WhyNot>> {
         let mut live = self.live.take()?;
         let candidate = match mem::replace(&mut live.serving, Serving::Nobody) {
             Serving::Ready(servable) => servable.to_be_judged(live.info.device.clone()),
@@ -309,9 +309,14 @@ impl Worker {
                         false => Step::Stop,
                     }
                 };
-                self.with_reference(&mut live, &ask, &mut heard, |reference, policy, watching| {
-                    guard::audit(reference, (servable, audited), &probe, policy, watching)
-                })
+                self.with_reference(
+                    &mut live,
+                    &ask,
+                    &mut heard,
+                    |reference, policy, watching| {
+                        guard::audit(reference, (servable, audited), &probe, policy, watching)
+                    },
+                )
             }
         };
         let (serving, rechecked) = match audited {

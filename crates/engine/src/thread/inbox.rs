@@ -54,7 +54,9 @@ impl Inbox {
                     job.answer.send(Err(LoadFailure::Stopped)).ok();
                 }
                 Command::Recheck(job) if job.cancel.is_cancelled() => {
-                    job.answer.send(Rechecked::NotJudged(NotJudged::Stopped)).ok();
+                    job.answer
+                        .send(Rechecked::NotJudged(NotJudged::Stopped))
+                        .ok();
                 }
                 other => self.backlog.push_back(other),
             }
@@ -75,7 +77,9 @@ impl Inbox {
                     job.answer.send(Err(LoadFailure::Closed)).ok();
                 }
                 Command::Recheck(job) => {
-                    job.answer.send(Rechecked::NotJudged(NotJudged::Stopped)).ok();
+                    job.answer
+                        .send(Rechecked::NotJudged(NotJudged::Stopped))
+                        .ok();
                 }
                 Command::Unload | Command::Wake => {}
             }

@@ -33,9 +33,17 @@ impl ScriptedBackend {
 
 impl Backend for ScriptedBackend {
     fn probe(&self) -> Result<DeviceInfo, Unavailable> {
+        let plan = &self.script.lock().plan;
+        if let Some(why) = &plan.unavailable {
+            return Err(why.clone());
+        }
+        let name = match plan.kind {
+            DeviceKind::Cpu => "Scripted processor",
+            DeviceKind::Gpu => "Scripted card",
+        };
         Ok(DeviceInfo {
-            kind: DeviceKind::Cpu,
-            name: String::from("Scripted processor"),
+            kind: plan.kind,
+            name: String::from(name),
             isa: String::from("none"),
             threads: 1,
             memory_bytes: None,
@@ -48,7 +56,7 @@ impl Backend for ScriptedBackend {
         _index: &candor_modelfile::Index,
         _options: &OpenOptions,
     ) -> Vec<Unsupported> {
-        Vec::new()
+        self.script.lock().plan.missing.clone()
     }
 
     fn load(

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use candor_backend::{Batch, OpenOptions, Session};
+use candor_backend::{Batch, DeviceKind, OpenOptions, Session, Unavailable, Unsupported};
 
 pub use backend::ScriptedBackend;
 pub use plan::{Fault, LoadFault};
@@ -51,7 +51,7 @@ struct Shared {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     plan: Plan,
     counts: Counts,
@@ -67,7 +67,10 @@ impl Script {
     pub fn new(tokens: Range<u32>) -> Self {
         let state = State {
             plan: Plan::new(tokens),
-            ..State::default()
+            counts: Counts::default(),
+            batches: Vec::new(),
+            stalled: false,
+            released: 0,
         };
         Self(Arc::new(Shared {
             state: Mutex::new(state),
@@ -78,6 +81,26 @@ impl Script {
     /// A backend that follows this script.
     pub fn backend(&self) -> ScriptedBackend {
         ScriptedBackend::new(self.clone())
+    }
+
+    /// It says that it is a graphics card.
+    pub fn on_a_card(&self) {
+        self.lock().plan.kind = DeviceKind::Gpu;
+    }
+
+    /// Its device cannot be used.
+    pub fn unavailable(&self, why: Unavailable) {
+        self.lock().plan.unavailable = Some(why);
+    }
+
+    /// It cannot run any model, for want of these.
+    pub fn unsupported(&self, missing: &[Unsupported]) {
+        self.lock().plan.missing = missing.to_vec();
+    }
+
+    /// Contexts of at least `tokens` tokens get other logits than they should; none with nothing.
+    pub fn wrong_from(&self, tokens: Option<usize>) {
+        self.lock().plan.wrong_from = tokens;
     }
 
     /// A session without a model.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 
-use candor_backend::SessionError;
+use candor_backend::{DeviceKind, SessionError, Unavailable, Unsupported};
 
 use crate::random::Random;
 
@@ -48,8 +48,13 @@ pub enum LoadFault {
     OutOfMemory,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Plan {
+    pub(super) kind: DeviceKind,
+    pub(super) unavailable: Option<Unavailable>,
+    pub(super) missing: Vec<Unsupported>,
+    /// Contexts of at least this many tokens get other logits than they should.
+    pub(super) wrong_from: Option<usize>,
     tokens: Range<u32>,
     pub(super) reply: VecDeque<u32>,
     pub(super) faults: Vec<(usize, Fault)>,
@@ -64,10 +69,16 @@ const FAVOUR: f32 = 4.0;
 impl Plan {
     pub(super) fn new(tokens: Range<u32>) -> Self {
         Self {
+            kind: DeviceKind::Cpu,
+            unavailable: None,
+            missing: Vec::new(),
+            wrong_from: None,
             tokens,
+            reply: VecDeque::new(),
+            faults: Vec::new(),
             load_reports: 4,
+            load_fault: None,
             cut_tokens: 1,
-            ..Self::default()
         }
     }
 
@@ -83,7 +94,8 @@ impl Plan {
     /// Logits after `context`: noise from 0 to 1, and one token above it.
     pub(super) fn logits(&mut self, context: &[u32], vocabulary: usize) -> Vec<f32> {
         let fold = |hash: u64, &token: &u32| Random::new(hash ^ u64::from(token)).bits();
-        let mut random = Random::new(context.iter().fold(0, fold));
+        let wrong = self.wrong_from.is_some_and(|from| context.len() >= from);
+        let mut random = Random::new(context.iter().fold(u64::from(wrong), fold));
         let choices = self.tokens.len().max(1);
         let by_context = self.tokens.start + random.below(choices) as u32;
         let favoured = self.reply.pop_front().unwrap_or(by_context);
