@@ -253,6 +253,7 @@ impl Trial<'_, '_, '_> {
             Ok(best) => evidence.best = best,
             Err(Ended::Failed(SessionError::NotFinite { .. })) => {
                 let (position, path) = (evidence.next, path_of(probe, evidence.next));
+                evidence.next += 1;
                 evidence.positions.push(Seen {
                     position,
                     path,
@@ -418,10 +419,12 @@ impl Judged {
             Row::Compared(measure) => Some(measure),
             Row::Length { .. } | Row::NotFinite => None,
         });
-        let n = measures.clone().count().max(1) as f64;
+        let (seen, compared) = (evidence.positions.len(), measures.clone().count());
         let same = measures
             .clone()
             .filter(|m| m.reference_token == m.candidate_token);
+        // A row that cannot be compared agrees in nothing.
+        let lowest = if compared < seen { 0.0 } else { 1.0 };
         let in_ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         Report {
             id: self.policy.id,
@@ -431,10 +434,11 @@ impl Judged {
             numerics: evidence.numerics,
             positions: evidence.positions.len(),
             asked: evidence.asked,
-            min_cosine: measures.clone().map(|m| m.cosine).fold(1.0, f64::min),
+            min_cosine: measures.clone().map(|m| m.cosine).fold(lowest, f64::min),
             max_kl: measures.clone().map(|m| m.kl).fold(0.0, f64::max),
-            mean_kl: measures.clone().map(|m| m.kl).sum::<f64>() / n,
-            argmax_agreement: same.count() as f64 / n,
+            mean_kl: measures.clone().map(|m| m.kl).fold(0.0, |a, b| a + b)
+                / compared.max(1) as f64,
+            argmax_agreement: same.count() as f64 / seen.max(1) as f64,
             near_ties: evidence
                 .positions
                 .iter()

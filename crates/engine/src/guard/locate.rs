@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use candor_arch::{Graph, Op};
-use candor_backend::{Numerics, RowOutput, Tap, Want};
+use candor_backend::{Numerics, RowOutput, SessionError, Tap, Want};
 
 use super::judge::seen;
 use super::probe::{Cut, Probe};
@@ -100,10 +100,11 @@ impl Place<'_> {
             false => Want::Nothing,
         };
         let tokens = &self.ids[self.cut.rows.clone()];
-        let outputs = runner.tapped(tokens, want, &mut tap)?;
-        let logits = match outputs {
-            [RowOutput::Logits(logits)] => std::mem::take(logits),
-            _ => Vec::new(),
+        let logits = match runner.tapped(tokens, want, &mut tap) {
+            Ok([RowOutput::Logits(logits)]) => std::mem::take(logits),
+            // What was shown until then says where it began.
+            Ok(_) | Err(Ended::Failed(SessionError::NotFinite { .. })) => Vec::new(),
+            Err(ended) => return Err(ended),
         };
         let nodes = tap.nodes;
         Ok(Read { nodes, logits })

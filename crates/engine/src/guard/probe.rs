@@ -185,7 +185,7 @@ impl Probe {
 fn prefill_ends(tokens: usize) -> Vec<usize> {
     if tokens > CHUNK_TOKENS {
         let whole = (1..=tokens / CHUNK_TOKENS).map(|chunk| chunk * CHUNK_TOKENS);
-        let rest = tokens % CHUNK_TOKENS != 0;
+        let rest = !tokens.is_multiple_of(CHUNK_TOKENS);
         return whole.chain(rest.then_some(tokens)).collect();
     }
     if tokens <= 3 * DECODE_ROWS_MAX {

@@ -76,10 +76,10 @@ impl<'a> Runner<'a> {
     ) -> Result<&mut [RowOutput], Ended> {
         let batch = self.batch(tokens, want);
         let before = (watching.now)();
-        let ticket = self.session.submit(&batch, &watching.cancel)?;
-        let outcome = self.session.collect(ticket, &mut self.rows)?;
+        let submitted = self.session.submit(&batch, &watching.cancel);
+        let outcome = submitted.and_then(|ticket| self.session.collect(ticket, &mut self.rows));
         self.spent += (watching.now)().saturating_duration_since(before);
-        match outcome {
+        match outcome? {
             Outcome::Done => Ok(&mut self.rows.outputs),
             Outcome::Cancelled => Err(Ended::Stopped),
         }

@@ -93,7 +93,7 @@ impl Servable {
     }
 
     /// Takes the right to serve away, to be judged anew.
-    pub(crate) fn to_be_judged(self, device: DeviceInfo) -> Candidate {
+    pub(crate) fn into_candidate(self, device: DeviceInfo) -> Candidate {
         Candidate::new(self.session, device)
     }
 

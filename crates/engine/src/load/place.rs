@@ -145,6 +145,9 @@ impl From<OpenError> for Passed {
     }
 }
 
+/// Weights on a device, and a session of them.
+type Ready = (Box<dyn Loaded>, Box<dyn Session>);
+
 /// Weights on a device, and a session that was not judged yet.
 struct Readied {
     weights: Box<dyn Loaded>,
@@ -230,11 +233,7 @@ impl Placing<'_> {
     }
 
     /// Puts the weights on a device and opens its session.
-    fn ready(
-        &mut self,
-        backend: &mut dyn Backend,
-        asked: &mut Asked,
-    ) -> Result<(Box<dyn Loaded>, Box<dyn Session>), Passed> {
+    fn ready(&mut self, backend: &mut dyn Backend, asked: &mut Asked) -> Result<Ready, Passed> {
         let Source { model, options, .. } = self.prepared.source();
         let use_reference = self.prepared.spec.use_reference.clone();
         let Asked { device, stopped } = asked;

@@ -109,7 +109,7 @@ impl Worker {
     ) -> Option<Result<Arc<Report>, WhyNot>> {
         let mut live = self.live.take()?;
         let candidate = match mem::replace(&mut live.serving, Serving::Nobody) {
-            Serving::Ready(servable) => servable.to_be_judged(live.info.device.clone()),
+            Serving::Ready(servable) => servable.into_candidate(live.info.device.clone()),
             Serving::Awaiting(candidate) => candidate,
             Serving::Nobody => return None,
         };

@@ -33,6 +33,8 @@ pub(super) enum Fault {
     Scaled(f32),
     /// The last part of the vocabulary is wrong.
     LastLogits,
+    /// It says so itself where a logit is no number, as cards do.
+    Raises,
     /// It names another token than its logits do.
     Best,
 }
@@ -84,6 +86,18 @@ impl Faulty {
         }
     }
 
+    fn raise(&self, rows: &Rows) -> Result<(), SessionError> {
+        let is_nan = |output: &RowOutput| match output {
+            RowOutput::Logits(logits) => logits.iter().any(|logit| logit.is_nan()),
+            RowOutput::Top { lse, .. } => lse.is_nan(),
+        };
+        if self.fault == Fault::Raises && rows.outputs.iter().any(is_nan) {
+            let node = String::from("logits");
+            return Err(SessionError::NotFinite { node });
+        }
+        Ok(())
+    }
+
     fn spoil_row(&self, position: usize, logits: &mut Vec<f32>) {
         let best = |logits: &[f32]| {
             let best = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]));
@@ -119,6 +133,7 @@ impl Session for Faulty {
     fn collect(&mut self, ticket: Ticket, rows: &mut Rows) -> Result<Outcome, SessionError> {
         let outcome = self.inner.collect(ticket, rows)?;
         self.spoil(rows);
+        self.raise(rows)?;
         let slot = SlotId(0);
         if let Fault::StaleRow(at) = self.fault
             && self.inner.position(slot) == at + 1
@@ -142,6 +157,7 @@ impl Session for Faulty {
         if self.fault != Fault::NotWhenTapped {
             self.spoil(rows);
         }
+        self.raise(rows)?;
         Ok(outcome)
     }
 

@@ -119,6 +119,37 @@ fn a_stale_row_in_the_context_is_found_at_the_attention_that_reads_it() {
 }
 
 #[test]
+fn a_session_that_says_itself_that_it_has_no_number_is_located() {
+    let subject = Subjected::golden(DENSE);
+    let mut spoiled = String::new();
+    let wrong = subject.spoiled(|graph| {
+        let norms = graph
+            .nodes
+            .iter_mut()
+            .rev()
+            .filter(|node| node.layer == Some(1));
+        for node in norms {
+            if let Op::RmsNorm { eps, .. } = &mut node.op {
+                *eps = f32::NAN;
+                spoiled = node.name.clone();
+                break;
+            }
+        }
+    });
+    let session = Faulty::new(wrong.session(Precision::Exact), Fault::Raises);
+    let verdict = subject.verdict(session, None);
+    let report = report(&verdict);
+    let bad = report.first_bad.as_ref().expect("it is rejected");
+    assert_eq!(
+        (bad.rule, bad.position),
+        ("logits are numbers", 0),
+        "{report}"
+    );
+    assert_eq!(bad.located.first(), Some(spoiled.as_str()), "{report}");
+    assert_eq!((report.min_cosine, report.argmax_agreement), (0.0, 0.0));
+}
+
+#[test]
 fn near_ties_of_experts_excuse_no_fault() {
     let subject = Subjected::golden("s14-qwen3moe-q4_k_m");
     let right = subject.verdict(subject.session(Precision::Fast), None);
