@@ -78,10 +78,8 @@ impl Warp {
         } = kernel.code;
         Self {
             id,
-            // All ones, a NaN in every float type: what a kernel reads before it writes is seen
-            // in the first blocks at the latest.
-            w: vec![[u32::MAX; LANES]; words as usize],
-            d: vec![[u64::MAX; LANES]; doubles as usize],
+            w: vec![[0; LANES]; words as usize],
+            d: vec![[0; LANES]; doubles as usize],
             p: vec![0; predicates as usize],
             local: vec![0; kernel.local_bytes as usize * LANES],
             local_bytes: kernel.local_bytes as usize,
@@ -92,9 +90,10 @@ impl Warp {
         }
     }
 
-    /// Makes ready for a new block: memory all ones, predicates false. Registers that the text
-    /// does not name are as they were: nothing writes them but this.
-    pub(super) fn begin(&mut self, block: &Block<'_>, first: bool) {
+    /// Makes ready for a new block: registers and memory all ones, predicates false.
+    pub(super) fn begin(&mut self, block: &Block<'_>) {
+        self.w.fill([u32::MAX; LANES]);
+        self.d.fill([u64::MAX; LANES]);
         self.p.fill(0);
         self.local.fill(u8::MAX);
         self.copies.clear();
