@@ -164,6 +164,16 @@ fn shared_and_local_memory_have_ends() {
 }
 
 #[test]
+fn addresses_of_32_bits_wrap() {
+    // A negative index, and a base beyond the top that the offset brings back.
+    let body = "shl.b32 r2, r0, 2; neg.s32 r2, r2; add.u32 r2, r2, r7;\n\
+                st.shared.u32 [r2+252], r0;\nbar.sync 0;\nld.shared.u32 r3, [r1];\n\
+                st.global.u32 [d2], r3;";
+    let found = launch(body, 0).expect("no fault");
+    assert_eq!((found[0], found[63]), (63, 0));
+}
+
+#[test]
 fn addresses_are_multiples_of_the_size() {
     let found = fault("st.global.u32 [d2+2], r0; //!");
     assert!(

@@ -6,7 +6,7 @@ use crate::fault::{Access, FaultKind};
 use crate::memory::Bytes;
 
 use super::block::Block;
-use super::code::{Address, Atomic, AtomicKind, AtomicType, Extend, Op, Space};
+use super::code::{Address, Atomic, AtomicKind, AtomicType, Extend, From, Op, Space, To};
 use super::warp::{Lane, Warp, lanes};
 use super::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 
@@ -20,10 +20,16 @@ pub(super) enum Spot<'a> {
 }
 
 impl Warp {
-    /// The address of a lane.
+    /// The address of a lane. Those of 32 bits stay so: compilers write base minus index so.
     #[inline]
     pub(super) fn address(&self, at: &Address, lane: usize) -> u64 {
-        self.get(at.base, lane).wrapping_add_signed(at.offset)
+        match at.base {
+            From::Word(reg) => {
+                let base = self.w[reg as usize][lane];
+                u64::from(base.wrapping_add(at.offset as u32))
+            }
+            From::Double(reg) => self.d[reg as usize][lane].wrapping_add_signed(at.offset),
+        }
     }
 
     pub(super) fn memory(
@@ -40,14 +46,13 @@ impl Warp {
                 extend,
                 to,
             } => {
-                let total = bytes * to.len() as u32;
-                for lane in lanes(mask) {
-                    let spot = self.find(at, (total, Access::Read), lane, (block, pc))?;
-                    for (index, to) in to.iter().enumerate() {
-                        let value = self.read(spot, index as u32 * bytes, *bytes, block);
-                        self.put(*to, lane, extended(value, *bytes, *extend));
-                    }
-                }
+                let load = (at, *extend, &**to);
+                return match bytes {
+                    1 => self.load::<1>(load, mask, block, pc),
+                    2 => self.load::<2>(load, mask, block, pc),
+                    4 => self.load::<4>(load, mask, block, pc),
+                    _ => self.load::<8>(load, mask, block, pc),
+                };
             }
             Op::Store { at, bytes, from } => {
                 let total = bytes * from.len() as u32;
@@ -92,8 +97,28 @@ impl Warp {
         Ok(())
     }
 
+    /// One function for each size, so that the loop over lanes does not ask for it.
+    #[inline(never)]
+    fn load<const BYTES: u32>(
+        &mut self,
+        (at, extend, to): (&Address, Extend, &[To]),
+        mask: u32,
+        block: &mut Block<'_>,
+        pc: u32,
+    ) -> Lane<()> {
+        let total = BYTES * to.len() as u32;
+        for lane in lanes(mask) {
+            let spot = self.find(at, (total, Access::Read), lane, (block, pc))?;
+            for (index, to) in to.iter().enumerate() {
+                let value = self.read(spot, index as u32 * BYTES, BYTES, block);
+                self.put(*to, lane, extended(value, BYTES, extend));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks an access of a lane and gives its place.
-    #[inline]
+    #[inline(always)]
     fn find<'a>(
         &self,
         at: &Address,
@@ -106,7 +131,7 @@ impl Warp {
         found.map_err(|kind| (kind, lane as u32))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn locate<'a>(
         &self,
         space: Space,
@@ -150,7 +175,7 @@ impl Warp {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&self, spot: Spot<'_>, more: u32, bytes: u32, block: &Block<'_>) -> u64 {
         match spot {
             Spot::Global(all, offset) => {

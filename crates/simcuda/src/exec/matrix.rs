@@ -5,7 +5,7 @@ use crate::fault::Access;
 use super::access::Spot;
 use super::block::Block;
 use super::code::{Address, Elements, Extend, Multiply, Order};
-use super::lanes::{W, bf16_value, f16_value};
+use super::lanes::{LANES, W, bf16_value, f16_value};
 use super::warp::{Lane, Warp};
 
 /// Rows of the product.
@@ -28,11 +28,13 @@ impl Warp {
         to: &[u32],
         block: &mut Block<'_>,
     ) -> Lane<()> {
+        // A destination may be the register of the address.
+        let addresses: [u64; LANES] = std::array::from_fn(|lane| self.address(at, lane));
         for (matrix, reg) in to.iter().enumerate() {
             let mut rows = [[0u16; 8]; 8];
             for (row, elements) in rows.iter_mut().enumerate() {
                 let lane = matrix * 8 + row;
-                let address = self.address(at, lane);
+                let address = addresses[lane];
                 let access = (ROW_BYTES, Access::Read);
                 let spot = self.locate(at.space, address, access, lane, (&mut *block, 0));
                 let Spot::Shared(from) = spot.map_err(|kind| (kind, lane as u32))? else {

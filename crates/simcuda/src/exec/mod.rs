@@ -7,6 +7,7 @@ mod copies;
 mod execute;
 pub(crate) mod lanes;
 mod matrix;
+pub(crate) mod registers;
 mod shadow;
 mod warp;
 

@@ -26,6 +26,8 @@ pub(super) struct Warp {
     pc: [u32; LANES],
     live: u32,
     parked: u32,
+    /// Whether it has run a block before.
+    begun: bool,
 }
 
 /// Why a warp does not go on.
@@ -78,8 +80,10 @@ impl Warp {
         } = kernel.code;
         Self {
             id,
-            w: vec![[0; LANES]; words as usize],
-            d: vec![[0; LANES]; doubles as usize],
+            // All ones, a NaN in every float type: what a kernel reads before it writes is seen
+            // in the first blocks at the latest.
+            w: vec![[u32::MAX; LANES]; words as usize],
+            d: vec![[u64::MAX; LANES]; doubles as usize],
             p: vec![0; predicates as usize],
             local: vec![0; kernel.local_bytes as usize * LANES],
             local_bytes: kernel.local_bytes as usize,
@@ -87,13 +91,13 @@ impl Warp {
             pc: [0; LANES],
             live: 0,
             parked: 0,
+            begun: false,
         }
     }
 
-    /// Makes ready for a new block: registers and memory all ones, predicates false.
+    /// Makes ready for a new block: memory all ones, predicates false. Registers that the text
+    /// does not name are as they were: nothing writes them but this.
     pub(super) fn begin(&mut self, block: &Block<'_>) {
-        self.w.fill([u32::MAX; LANES]);
-        self.d.fill([u64::MAX; LANES]);
         self.p.fill(0);
         self.local.fill(u8::MAX);
         self.copies.clear();
@@ -103,8 +107,12 @@ impl Warp {
         let lanes = (threads - self.id * 32).min(32);
         self.live = u32::MAX >> (32 - lanes);
         for preset in &block.kernel.code.presets {
-            self.preset(*preset, block);
+            let changes = matches!(preset, Preset::Special(_, Special::Block(_)));
+            if changes || !self.begun {
+                self.preset(*preset, block);
+            }
         }
+        self.begun = true;
     }
 
     fn preset(&mut self, preset: Preset, block: &Block<'_>) {

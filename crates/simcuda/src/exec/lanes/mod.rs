@@ -52,6 +52,28 @@ pub(crate) enum Alu {
     Insert(fn(&mut D, &D, &D, &W, &W)),
 }
 
+impl Alu {
+    /// The files of the destination and of the sources: `w`ords or `d`oubles.
+    pub(crate) fn files(self) -> &'static str {
+        match self {
+            Self::W1(_) => "ww",
+            Self::W2(_) => "www",
+            Self::W3(_) => "wwww",
+            Self::W4(_) => "wwwww",
+            Self::D1(_) => "dd",
+            Self::D2(_) => "ddd",
+            Self::D3(_) => "dddd",
+            Self::Shift(_) => "ddw",
+            Self::Widen1(_) => "dw",
+            Self::Widen2(_) => "dww",
+            Self::Widen3(_) => "dwwd",
+            Self::Narrow(_) => "wd",
+            Self::Field(_) => "ddww",
+            Self::Insert(_) => "dddww",
+        }
+    }
+}
+
 /// The function of an opcode.
 pub(crate) fn find(op: &str) -> Option<Alu> {
     let tables = [

@@ -49,23 +49,7 @@ impl<'a> Coder<'a> {
     }
 
     fn alu(&mut self, f: Alu, list: &[Operand<'a>]) -> Coded<Op> {
-        // The files of destination and sources, by the function's shape.
-        let shape = match f {
-            Alu::W1(_) => "ww",
-            Alu::W2(_) => "www",
-            Alu::W3(_) => "wwww",
-            Alu::W4(_) => "wwwww",
-            Alu::D1(_) => "dd",
-            Alu::D2(_) => "ddd",
-            Alu::D3(_) => "dddd",
-            Alu::Shift(_) => "ddw",
-            Alu::Widen1(_) => "dw",
-            Alu::Widen2(_) => "dww",
-            Alu::Widen3(_) => "dwwd",
-            Alu::Narrow(_) => "wd",
-            Alu::Field(_) => "ddww",
-            Alu::Insert(_) => "dddww",
-        };
+        let shape = f.files();
         let [to, sources @ ..] = list else {
             return Err(PtxFault::Operand);
         };

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod memory;
 mod names;
+mod share;
 mod warp;
 
 use std::collections::HashMap;
@@ -66,6 +67,7 @@ pub(super) fn decode<'a>(
         names, mut code, ..
     } = coder;
     names.finish(&mut code);
+    share::share(&mut code);
     Ok(Decoded {
         shared_bytes: names.shared_bytes(),
         local_bytes: names.local_bytes(),
