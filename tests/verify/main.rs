@@ -1,13 +1,20 @@
-//! `candor verify` by its outside. This version has no path on a graphics card.
+//! The guard and the choice of what computes, by the outside of the built program: over drivers
+//! that are absent, old or broken, and over a simulated card.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[cfg(target_os = "linux")]
+mod card;
+#[cfg(target_os = "linux")]
+mod drivers;
 #[allow(dead_code, reason = "each test program uses a part of it")]
+#[path = "../support/mod.rs"]
 mod support;
 
 use candor_testkit::{Damage, TinyModel};
 use serde_json::Value;
 use support::{folder, run};
 
+/// What is none where nothing was judged.
 const JUDGED: [&str; 7] = [
     "min_cosine",
     "max_kl",
@@ -18,35 +25,25 @@ const JUDGED: [&str; 7] = [
     "mode",
 ];
 
+/// What `verify` says where nothing was judged.
 #[track_caller]
-fn check(backend: &str, reason: Option<&str>) {
-    let dir = folder();
-    let model = dir.path().join("tiny.gguf");
-    TinyModel::llama().write(&model).unwrap();
-    let args = [
-        "verify".as_ref(),
-        model.as_os_str(),
-        "--json".as_ref(),
-        "--backend".as_ref(),
-    ];
-    let result = run(args.into_iter().chain([backend.as_ref()])).last(4);
+fn assert_not_judged(result: &Value) {
     assert_eq!(result["verdict"], "not_judged");
     assert_eq!(result["positions"], 0);
     for field in JUDGED {
         assert_eq!(result.get(field), Some(&Value::Null), "{field}");
     }
-    let said = result["reason"].as_str().unwrap();
-    assert!(!said.is_empty());
-    if let Some(reason) = reason {
-        assert_eq!(said, reason);
-    }
 }
 
 #[test]
-fn without_a_path_on_a_card_nothing_is_judged_and_the_reason_is_said() {
-    check("auto", None);
-    check("gpu", None);
-    check("cpu", Some("chosen by you"));
+fn who_chose_the_processor_is_told_so() {
+    let dir = folder();
+    let model = dir.path().join("tiny.gguf");
+    TinyModel::llama().write(&model).unwrap();
+    let args = ["verify", "--json", "--backend", "cpu"].map(AsRef::as_ref);
+    let result = run(args.into_iter().chain([model.as_os_str()])).last(4);
+    assert_not_judged(&result);
+    assert_eq!(result["reason"], "chosen by you");
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! A card that works, as far as a simulated one does: proven, rejected, without room.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use simcuda::{Driver, Folder};
+
+use crate::support::{Ran, candor, folder, golden};
+
+/// A kernel that gives other values than it should.
+const WRONG: &str = "kernel=attention*:scaled";
+
+fn model() -> PathBuf {
+    golden("models/s10-qwen2-q4_k_m.gguf")
+}
+
+/// Runs the program where this card is found; what it keeps is kept in `data`.
+#[track_caller]
+fn ran(settings: &str, data: &Path, words: &str) -> Ran {
+    let driver = Folder::new(Driver::Simulated, settings).unwrap();
+    let mut command = candor();
+    driver.give_to(&mut command);
+    command.env("CANDOR_DATA_DIR", data);
+    command
+        .args(words.split_whitespace())
+        .arg("--json")
+        .arg(model());
+    Ran::of(command.output().expect("the program starts"))
+}
+
+const REPLY: &str = "generate --ids 1,2,3,4 --max-tokens 4 --temperature 0";
+
+#[track_caller]
+fn assert_proven(report: &Value) {
+    assert_eq!(report["verdict"], "accepted");
+    assert_eq!(report["mode"], "probe");
+    assert_eq!(report["first_bad"], Value::Null);
+    assert!(report["positions"].as_u64().unwrap() >= 8, "{report}");
+    assert!(report["min_cosine"].as_f64().unwrap() > 0.99, "{report}");
+    assert!(report["max_kl"].as_f64().unwrap() < 0.1, "{report}");
+    assert!(
+        report["argmax_agreement"].as_f64().unwrap() > 0.9,
+        "{report}"
+    );
+}
+
+#[test]
+fn a_card_that_computes_the_same_is_accepted() {
+    let data = folder();
+    let result = ran("", data.path(), "verify --prompt Hello").last(0);
+    assert_proven(&result);
+    assert_eq!(result["device"], "Simulated GPU");
+    assert_eq!(result["driver"], "550");
+    for time in ["reference_ms", "candidate_ms"] {
+        assert!(result[time].as_f64().unwrap() > 0.0, "{time}");
+    }
+    assert!(result["reason"].as_str().unwrap().starts_with("proven on "));
+}
+
+#[test]
+fn a_proven_card_serves_and_the_second_time_the_processor_is_not_asked() {
+    let data = folder();
+    let ids = |line: &Value| line["ids"].clone();
+    let first = ran("", data.path(), REPLY).last(0);
+    let backend = &first["backend"];
+    assert_eq!(
+        (&backend["requested"], &backend["served"]),
+        (&"auto".into(), &"gpu".into())
+    );
+    assert_eq!(backend["device"], "Simulated GPU");
+    assert_proven(&backend["f2"]);
+    assert!(backend["f2"]["reference_ms"].as_f64().unwrap() > 0.0);
+
+    let again = ran("", data.path(), &format!("{REPLY} --backend gpu")).last(0);
+    assert_proven(&again["backend"]["f2"]);
+    assert_eq!(again["backend"]["f2"]["reference_ms"], 0.0);
+    assert_eq!(ids(&again), ids(&first));
+
+    let cpu = ran("", data.path(), &format!("{REPLY} --backend cpu")).last(0);
+    assert_eq!(cpu["backend"]["served"], "cpu");
+    assert_eq!(cpu["backend"]["reason"], "chosen by you");
+    assert_eq!(ids(&cpu), ids(&first), "the same words");
+}
+
+#[test]
+fn a_card_that_computes_something_else_writes_nothing() {
+    let data = folder();
+    let verified = ran(WRONG, data.path(), "verify").last(3);
+    assert_eq!(verified["verdict"], "rejected");
+    assert!(verified["first_bad"]["position"].is_u64(), "{verified}");
+    let want = "GPU found (Simulated GPU), but its answers differed";
+    assert!(
+        verified["reason"].as_str().unwrap().starts_with(want),
+        "{verified}"
+    );
+
+    let refused = ran(WRONG, data.path(), &format!("{REPLY} --backend gpu")).last(3);
+    assert_eq!(refused["error"]["code"], "f2_rejected");
+    assert!(refused["error"]["message"].as_str().unwrap().contains(want));
+
+    let served = ran(WRONG, data.path(), REPLY).last(0);
+    let backend = &served["backend"];
+    assert_eq!(backend["served"], "cpu");
+    assert_eq!(backend["f2"]["verdict"], "rejected");
+    let reason = backend["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with(want) && reason.ends_with("so the CPU is used"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_card_without_room_is_passed_over_with_both_numbers() {
+    let data = folder();
+    let full = "memory=200M,used=199M";
+    let served = ran(full, data.path(), REPLY).last(0);
+    let reason = served["backend"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the model needs "), "{reason}");
+    assert!(
+        reason.contains(" on the card, ") && reason.ends_with(" are free"),
+        "{reason}"
+    );
+    assert_eq!(served["backend"]["served"], "cpu");
+    let refused = ran(full, data.path(), &format!("{REPLY} --backend gpu")).last(6);
+    assert_eq!(refused["error"]["code"], "no_gpu");
+    let judged = ran(full, data.path(), "verify").last(4);
+    assert_eq!(
+        (&judged["verdict"], &judged["reason"]),
+        (&"not_judged".into(), &reason.into())
+    );
+}
+
+#[test]
+fn only_a_measurement_goes_without_a_check_and_it_says_so() {
+    let data = folder();
+    let words = "bench -p 4 -n 2 -r 1 --backend gpu";
+    let checked = ran("", data.path(), words).last(0);
+    assert_proven(&checked["backend"]["f2"]);
+    let skipped = ran(WRONG, data.path(), &format!("{words} --unproven")).last(0);
+    let backend = &skipped["backend"];
+    assert_eq!(backend["served"], "gpu");
+    assert_eq!(backend["f2"]["verdict"], "not_judged");
+    let reason = backend["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("not checked: measured without a check"),
+        "{reason}"
+    );
+    ran(WRONG, data.path(), words).last(3);
+}
+
+#[test]
+fn the_machine_is_described_with_its_card_and_what_is_kept_of_it() {
+    let data = folder();
+    ran("", data.path(), REPLY).last(0);
+    let driver = Folder::new(Driver::Simulated, "").unwrap();
+    let mut command = candor();
+    driver.give_to(&mut command);
+    command
+        .env("CANDOR_DATA_DIR", data.path())
+        .args(["doctor", "--json"]);
+    let all = Ran::of(command.output().unwrap()).last(0);
+    let message = |name: &str| {
+        let checks = all["checks"].as_array().unwrap();
+        let found = checks.iter().find(|check| check["name"] == name);
+        found.unwrap()["message"].as_str().unwrap().to_owned()
+    };
+    let card = message("GPU");
+    assert!(
+        card.starts_with("0: Simulated GPU · 8.6 GB free of 8.6 GB"),
+        "{card}"
+    );
+    assert!(card.ends_with("driver 550"), "{card}");
+    assert!(
+        message("verdicts").starts_with("1 kept, "),
+        "{}",
+        message("verdicts")
+    );
+}
