@@ -234,6 +234,34 @@ fn lanes_meet_again_at_what_they_do_together() {
 }
 
 #[test]
+fn lanes_go_round_a_loop_as_often_as_each_needs() {
+    // Steps of the Collatz sequence, with a value that only some rounds write.
+    let body = "add.u32 r2, r0, 1; mov.u32 r3, 0; mov.u32 r6, 0;\n\
+                AGAIN: setp.eq.u32 p, r2, 1;\n@p bra DONE;\nadd.u32 r3, r3, 1;\n\
+                and.b32 r4, r2, 1; setp.eq.u32 q, r4, 0;\n@q bra EVEN;\n\
+                mad.lo.u32 r2, r2, 3, 1; mov.u32 r6, r3;\nbra AGAIN;\n\
+                EVEN: shr.u32 r5, r2, 1; mov.u32 r2, r5;\nbra AGAIN;\n\
+                DONE: mad.lo.u32 r3, r3, 1000, r6;\nst.global.u32 [d2], r3;";
+    let steps = |mut n: u32| {
+        let (mut steps, mut last_odd) = (0, 0);
+        while n != 1 {
+            steps += 1;
+            if n.is_multiple_of(2) {
+                n /= 2;
+            } else {
+                n = 3 * n + 1;
+                last_odd = steps;
+            }
+        }
+        1000 * steps + last_odd
+    };
+    let found = launch(body, 0).expect("no fault");
+    for (lane, found) in found.iter().enumerate() {
+        assert_eq!(*found, steps(lane as u32 + 1), "lane {lane}");
+    }
+}
+
+#[test]
 fn what_nobody_wrote_is_not_a_number() {
     let found = launch("ld.shared.u32 r2, [r1]; st.global.u32 [d2], r2;", 0);
     assert!(f32::from_bits(found.expect("no fault")[7]).is_nan());
