@@ -51,6 +51,7 @@ impl Driver {
             .env("CANDOR_TEST_PICK", home.dialog_answer())
             .env("NO_AT_BRIDGE", "1")
             .env_remove("CANDOR_DATA_DIR")
+            .envs(home.variables())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)

@@ -1,5 +1,6 @@
 //! A home for one test: nothing of the user's is read or written.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use tempfile::TempDir;
 /// in it.
 pub struct Home {
     path: PathBuf,
+    /// What the program finds in its environment beside what the test does.
+    variables: Vec<(OsString, OsString)>,
     /// Removed with everything in it at the end.
     _folder: TempDir,
 }
@@ -35,6 +38,7 @@ impl Home {
         fs::create_dir(&path).with_context(|| path.display().to_string())?;
         Ok(Self {
             path,
+            variables: Vec::new(),
             _folder: folder,
         })
     }
@@ -56,6 +60,16 @@ impl Home {
     pub fn write_settings(&self, json: &str) -> Result<()> {
         fs::create_dir_all(self.data())?;
         Ok(fs::write(self.data().join("settings.json"), json)?)
+    }
+
+    /// The programs that are started from now on find this in their environment.
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.variables.push((name.into(), value.into()));
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let pairs = self.variables.iter();
+        pairs.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// From now on, the file dialog answers with this file.

@@ -91,7 +91,8 @@ impl Window {
             let shown = self.text("[data-testid=model-button]")?.unwrap_or_default();
             seen = format!("{banner:?}, {shown:?}");
             ensure!(banner.kind != "refused", "it was refused");
-            Ok((banner.kind == "cpu" && shown.contains(name)).then_some(banner))
+            let computes = ["cpu", "gpu"].contains(&banner.kind.as_str());
+            Ok((computes && shown.contains(name)).then_some(banner))
         });
         waited.with_context(|| format!("{file} is not loaded: {seen}"))
     }
