@@ -12,10 +12,10 @@
 //
 // What each type means is said in crates/quant/src/types; values come out in the same bits.
 //
-// Blocks of 18, 34, 66, 210 ... bytes begin at even addresses only. Words of them are put together
-// out of the aligned words around them (N + 1 loads for N words instead of 2 N). That may touch two
-// bytes in front of a block or behind it: tensors begin at a multiple of four, and four bytes
-// behind each can be read.
+// Blocks of 18, 34, 66, 210 ... bytes begin at even addresses only, those of 17 at any. Words of them
+// are put together out of the aligned words around them (N + 1 loads for N words instead of 2 N or
+// 4 N). That may touch three bytes in front of a block or four behind it: tensors begin at a multiple
+// of four, and four bytes behind each can be read.
 #pragma once
 
 #include "types.cuh"
@@ -43,20 +43,16 @@ DEVICE void load_words(const u8* p, u32 (&words)[N]) {
         for (int i = 0; i < N; i++) {
             words[i] = reinterpret_cast<const u32*>(p)[i];
         }
-    } else if constexpr (ALIGN == 2) {
-        u64 crooked = reinterpret_cast<u64>(p) & 2;
+    } else {
+        u64 crooked = reinterpret_cast<u64>(p) & 3;
         const u32* aligned = reinterpret_cast<const u32*>(p - crooked);
-        u32 selector = crooked != 0 ? 0x5432u : 0x3210u;
+        // Four bytes from the crooked one on.
+        u32 selector = 0x3210u + 0x1111u * static_cast<u32>(crooked);
         u32 word = aligned[0];
         for (int i = 0; i < N; i++) {
             u32 next = aligned[i + 1];
             words[i] = __byte_perm(word, next, selector);
             word = next;
-        }
-    } else {
-        for (int i = 0; i < N; i++) {
-            words[i] = p[4 * i] | (p[4 * i + 1] << 8) | (p[4 * i + 2] << 16) |
-                       (static_cast<u32>(p[4 * i + 3]) << 24);
         }
     }
 }

@@ -87,7 +87,7 @@ pub(super) const MODULES: &[Module] = &[
     Module {
         name: "embed_mxfp4",
         sm75: include_str!("../../../../kernels/ptx/embed_mxfp4.sm75.ptx"),
-        sm80: include_str!("../../../../kernels/ptx/embed_mxfp4.sm75.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/embed_mxfp4.sm80.ptx"),
     },
     Module {
         name: "embed_nvfp4",
