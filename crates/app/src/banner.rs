@@ -236,7 +236,7 @@ fn under_way(model: &str, phase: &Phase) -> Banner {
             )
         },
         Phase::Checking { card, done, total } => {
-            let mut reason = format!("that {card} computes what the CPU computes");
+            let mut reason = format!("{card} against the CPU");
             if *total > 0 {
                 let (done, total) = (words::count(*done), words::count(*total));
                 reason.push_str(&format!(" · {done} of {total}"));

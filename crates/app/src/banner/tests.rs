@@ -129,7 +129,7 @@ fn lines_of_what_is_under_way_are_those_of_the_design() {
                 done: 0,
                 total: 0,
             },
-            "Checking that RTX 4090 computes what the CPU computes",
+            "Checking RTX 4090 against the CPU",
         ),
         (
             Phase::Checking {
@@ -137,7 +137,7 @@ fn lines_of_what_is_under_way_are_those_of_the_design() {
                 done: 120,
                 total: 330,
             },
-            "Checking that RTX 4090 computes what the CPU computes · 120 of 330",
+            "Checking RTX 4090 against the CPU · 120 of 330",
         ),
     ];
     for (phase, want) in &phases {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use candor_app::wire::{
-    BannerAction, BannerKind, DeviceChoice, MessageState, Settings, Tone, TurnEvent,
+    BannerAction, BannerKind, DeviceChoice, GpuCheck, MessageState, Settings, Tone, TurnEvent,
 };
 use candor_app::{App, AppConfig};
 use candor_backend::{Backend, SessionError, Unsupported};
@@ -211,6 +211,28 @@ fn a_card_lost_in_the_middle_of_a_reply_is_said_once_and_noted() {
     assert_eq!(banner.actions, [BannerAction::CheckAgain]);
     app.check_again();
     until("the card is proven again", || kind(&app) == BannerKind::Gpu);
+}
+
+#[test]
+fn a_model_with_a_check_of_its_own_is_checked_on_every_message() {
+    let desk = Desk::new();
+    let app = desk.open_with(config(&desk, || Card::of(&same())));
+    let entry = app.add_model(&desk.model).unwrap();
+    let mut settings = app.settings();
+    settings.gpu_checks.insert(entry.id, GpuCheck::EveryPrompt);
+    settings.sampling.max_tokens = 8;
+    app.save_settings(settings).unwrap();
+    load(&app, &desk.model);
+    let banner = app.status().banner;
+    assert!(
+        banner.reason.contains("to be checked on every message"),
+        "{}",
+        banner.reason
+    );
+    assert_eq!((banner.kind, banner.tone), (BannerKind::Gpu, Tone::Neutral));
+    let record = ask(&app, None, "Who?").1.message.record.unwrap();
+    assert_eq!(record.backend, "GPU");
+    assert!(record.proof.starts_with("proven on "), "{}", record.proof);
 }
 
 #[test]

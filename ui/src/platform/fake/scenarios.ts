@@ -180,7 +180,7 @@ const provingBanner: Banner = {
   kind: "proving",
   tone: "neutral",
   state: "Checking",
-  reason: `that ${card} computes what the CPU computes · 23 of 65`,
+  reason: `${card} against the CPU · 23 of 65`,
   progress: 23 / 65,
   actions: ["stop-loading", "use-cpu"],
   details: [],
