@@ -115,12 +115,15 @@ fn norm_rope_attention(graph: &Graph, first: usize) -> Option<usize> {
     let Op::Rope(rope) = q.op else {
         return None;
     };
-    let is_per_head = |node: &Node| {
-        matches!(node.op, Op::RmsNorm { weight, .. }
-            if graph.weight(weight).dims == [rope.head_dim])
+    let eps_per_head = |node: &Node| match node.op {
+        Op::RmsNorm { weight, eps } => {
+            (graph.weight(weight).dims == [rope.head_dim]).then_some(eps)
+        }
+        _ => None,
     };
-    let fits = is_per_head(q_norm)
-        && is_per_head(k_norm)
+    let eps = eps_per_head(q_norm);
+    let fits = eps.is_some()
+        && eps == eps_per_head(k_norm)
         && q.inputs == [NodeId(first)]
         && k.inputs == [NodeId(first + 1)];
     fits.then_some(n)
