@@ -15,6 +15,13 @@ use crate::command;
 /// What the compiler made of a module: the hash of each flavour's PTX, and what it had to say.
 pub(super) type Made = (BTreeMap<String, String>, String);
 
+/// Changes with how sources become files here: what an earlier form of this program left is not taken
+/// for what this one would make.
+pub(super) fn form() -> String {
+    let all = concat!(include_str!("compile.rs"), include_str!("nvrtc.py"));
+    hash(all.as_bytes())
+}
+
 /// Compiles modules into a folder. The answers are in the order of the modules.
 pub(super) fn compile(
     modules: &[&Module],

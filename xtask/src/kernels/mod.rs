@@ -197,7 +197,7 @@ fn remove_strays(manifest: &Manifest, folder: &Path) -> Result<()> {
 fn check(depth: Depth) -> Result<()> {
     let (lock, work) = lock()?;
     let tree = Tree::read(&folder())?;
-    let scratch = work.join("check");
+    let scratch = work.join("check").join(compile::form());
     fs::create_dir_all(&scratch)?;
     let mut faults = regenerate(tree, &scratch, &work)?;
     faults.extend(differences(&ptx(), &scratch)?);
