@@ -41,9 +41,13 @@ fn start_reply(
 }
 
 #[cfg(unix)]
-fn signal(child: &Child, name: &str) {
+fn signal(child: &Child, names: &[&str]) {
+    // One shell for all: after the first signal the program may have ended before another starts.
+    let kills = names
+        .iter()
+        .map(|name| format!("kill -{name} {}", child.id()));
     let kill = Command::new("sh")
-        .args(["-c", &format!("kill -{name} {}", child.id())])
+        .args(["-c", &kills.collect::<Vec<_>>().join(" && ")])
         .status();
     assert!(kill.unwrap().success());
 }
@@ -62,9 +66,7 @@ fn an_interrupt_ends_the_reply_and_keeps_what_was_written() {
         (&["INT", "TERM"], 143),
     ] {
         let (mut child, mut stdout, mut text) = start_reply(&model, 20);
-        for name in signals {
-            signal(&child, name);
-        }
+        signal(&child, signals);
         stdout.read_to_string(&mut text).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signals:?}");
         let lines: Vec<Value> = text
@@ -98,7 +100,7 @@ fn a_measurement_ends_when_the_system_asks() {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         // What computes is said when the model is loaded.
         stderr.read_line(&mut String::new()).unwrap();
-        signal(&child, name);
+        signal(&child, &[name]);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{name}");
         let error: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -143,7 +145,7 @@ fn a_conversation_is_left_when_the_system_asks() {
                 stdout.read_exact(&mut byte).unwrap();
                 rest.extend(byte);
             }
-            signal(&child, name);
+            signal(&child, &[name]);
         }
         stdout.read_to_end(&mut rest).unwrap();
         let output = child.wait_with_output().unwrap();

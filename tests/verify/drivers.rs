@@ -49,10 +49,6 @@ fn check(driver: Driver, settings: &str, want: &str) {
 }
 
 #[test]
-#[expect(
-    clippy::print_stderr,
-    reason = "what was not run is said where the output stands"
-)]
 fn without_a_driver_the_processor_serves() {
     if simcuda::driver_is_installed() {
         eprintln!("NOT RUN: no driver at all: this machine has one");

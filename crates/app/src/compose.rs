@@ -87,11 +87,14 @@ mod tests {
         }
     }
 
+    /// The cards there are, the number that is asked for, and the number that is taken.
+    type Case<'a> = (&'a [CudaDevice], Option<u32>, Result<usize, Unavailable>);
+
     #[test]
     fn the_card_is_the_one_asked_for_else_the_one_with_most_room() {
         let cards = [card(0, 5), card(1, 9), card(3, 9)];
         let no_such = |asked, found| Err(Unavailable::NoSuchDevice { asked, found });
-        let cases: [(&[CudaDevice], Option<u32>, Result<usize, Unavailable>); 6] = [
+        let cases: [Case<'_>; 6] = [
             (&cards, None, Ok(1)),
             (&cards, Some(0), Ok(0)),
             (&cards, Some(3), Ok(3)),

@@ -217,7 +217,7 @@ type Reason = (
     Option<BannerAction>,
 );
 
-fn no_card() -> Vec<Reason> {
+fn no_driver() -> Vec<Reason> {
     use Tone::{Attention, Neutral};
     use WhyNot::Unavailable as No;
     let text = String::from;
@@ -230,13 +230,6 @@ fn no_card() -> Vec<Reason> {
     let broken = Unavailable::DriverBroken {
         reason: text("it hangs"),
     };
-    let old_card = Unavailable::DeviceTooOld {
-        device: text("GTX 1080"),
-        found: text("6.1"),
-        needed: text("7.5"),
-    };
-    let none_of = |asked, found| No(Unavailable::NoSuchDevice { asked, found });
-    let number = Some("choose another number in the settings");
     vec![
         (
             No(Unavailable::NoDriver),
@@ -259,6 +252,20 @@ fn no_card() -> Vec<Reason> {
             Attention,
             again,
         ),
+    ]
+}
+
+fn no_card() -> Vec<Reason> {
+    use Tone::{Attention, Neutral};
+    use WhyNot::Unavailable as No;
+    let old_card = Unavailable::DeviceTooOld {
+        device: String::from("GTX 1080"),
+        found: String::from("6.1"),
+        needed: String::from("7.5"),
+    };
+    let none_of = |asked, found| No(Unavailable::NoSuchDevice { asked, found });
+    let number = Some("choose another number in the settings");
+    vec![
         (
             No(Unavailable::NoDevice),
             "the driver sees no NVIDIA card",
@@ -297,22 +304,13 @@ fn no_card() -> Vec<Reason> {
     ]
 }
 
-fn card_passed_over() -> Vec<Reason> {
-    use Tone::{Attention, Neutral};
-    let text = String::from;
+fn model_not_for_the_card() -> Vec<Reason> {
+    use Tone::Neutral;
     let again = Some(BannerAction::CheckAgain);
-    let differed =
-        "update the driver, or try another file of the model; copy the report to pass it on";
-    let stays = "check again; if it stays so, restart the computer or update the driver";
-    let nodes = Located::Nodes(vec![NodeDistance {
-        node: text("blk.7.attn_out"),
-        distance: 0.9,
-        limit: 0.02,
-    }]);
     let lacks = |what| WhyNot::Unsupported(vec![what]);
     vec![
         (
-            lacks(Unsupported::Type(text("IQ1_S"))),
+            lacks(Unsupported::Type(String::from("IQ1_S"))),
             "this model's IQ1_S weights do not run on the GPU yet",
             None,
             Neutral,
@@ -338,6 +336,22 @@ fn card_passed_over() -> Vec<Reason> {
             Neutral,
             again,
         ),
+    ]
+}
+
+fn card_not_right() -> Vec<Reason> {
+    use Tone::{Attention, Neutral};
+    let text = String::from;
+    let again = Some(BannerAction::CheckAgain);
+    let differed =
+        "update the driver, or try another file of the model; copy the report to pass it on";
+    let stays = "check again; if it stays so, restart the computer or update the driver";
+    let nodes = Located::Nodes(vec![NodeDistance {
+        node: text("blk.7.attn_out"),
+        distance: 0.9,
+        limit: 0.02,
+    }]);
+    vec![
         (
             rejected(nodes),
             "GPU found (RTX 4090), but its answers differed (first at layer 7, attention), so the \
@@ -393,8 +407,16 @@ fn card_passed_over() -> Vec<Reason> {
 #[test]
 fn each_reason_for_the_cpu_has_its_own_words() {
     let with_card = |device: Option<DeviceInfo>| move |row| (device.clone(), row);
-    let all = no_card().into_iter().map(with_card(None));
-    let all = all.chain(card_passed_over().into_iter().map(with_card(Some(card()))));
+    let all = no_driver()
+        .into_iter()
+        .chain(no_card())
+        .map(with_card(None));
+    let all = all.chain(
+        model_not_for_the_card()
+            .into_iter()
+            .chain(card_not_right())
+            .map(with_card(Some(card()))),
+    );
     let mut lines = Vec::new();
     for (device, (why, want, advice, tone, action)) in all {
         let has_report = matches!(why, WhyNot::Rejected(_));
