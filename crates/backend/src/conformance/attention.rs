@@ -25,8 +25,8 @@ const EIGHT_BITS: Tolerance = Tolerance {
     fast: 2e-2,
 };
 
-/// One head and many, shared keys or not, within a page and over its border, with and without a
-/// window; bounded scores and sinks.
+/// One head and many, shared keys or not, heads of odd sizes and of the largest, within a page and
+/// over its border, with and without a window; bounded scores and sinks.
 pub fn attention_matches_the_reference(subject: &Subject) {
     let cases = [
         (1, 1, 32, 1),
@@ -34,12 +34,18 @@ pub fn attention_matches_the_reference(subject: &Subject) {
         (6, 2, 64, 300),
         (7, 1, 64, 255),
         (2, 1, 128, 520),
+        (9, 1, 80, 40),
+        (2, 2, 192, 20),
+        (3, 1, 256, 290),
     ];
     let simulated = [
         (1, 1, 32, 1),
         (4, 4, 32, 20),
         (6, 2, 64, 290),
         (2, 1, 128, 30),
+        (9, 1, 80, 20),
+        (2, 2, 192, 12),
+        (1, 1, 256, 40),
     ];
     for (n_heads, n_kv_heads, head_dim, n_rows) in subject.size.pick(&cases[..], &simulated[..]) {
         let (n_heads, n_kv_heads, n_rows) = (*n_heads, *n_kv_heads, *n_rows);
