@@ -130,6 +130,29 @@ fn a_card_without_room_is_passed_over_with_both_numbers() {
     );
 }
 
+/// The check takes some hundreds of launches; how many is nobody's business, so a launch that falls
+/// into the reply is looked for.
+#[test]
+fn a_card_that_stops_working_in_a_reply_leaves_it_to_the_processor_at_the_same_token() {
+    let data = folder();
+    let words = "generate --ids 1,2,3,4 --max-tokens 30 --temperature 0 --ignore-eos";
+    let cpu = ran("", data.path(), &format!("{words} --backend cpu")).last(0);
+    let moved = (200..3_000).step_by(200).find_map(|launch| {
+        let line = ran(&format!("launch={launch}:719"), data.path(), words).last(0);
+        line["backend"].get("moved").is_some().then_some(line)
+    });
+    let moved = moved.expect("a launch of the reply");
+    let backend = &moved["backend"];
+    assert_eq!(
+        (&backend["served"], &backend["device"]),
+        (&"cpu".into(), &Value::Null)
+    );
+    assert!(backend["moved"]["after_tokens"].is_u64(), "{backend}");
+    let reason = backend["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the GPU was given up ("), "{reason}");
+    assert_eq!(moved["ids"], cpu["ids"]);
+}
+
 #[test]
 fn only_a_measurement_goes_without_a_check_and_it_says_so() {
     let data = folder();

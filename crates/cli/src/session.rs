@@ -116,7 +116,11 @@ pub(crate) fn reply_backend_json(
     }
     if let Some(reason) = moved {
         backend["moved"] = json!({ "after_tokens": served.moved_at, "reason": reason });
-        backend["device"] = Value::Null;
+        backend["reason"] = json!(format!("the GPU was given up ({reason}); the CPU wrote on"));
+        // What is known is of the device that began.
+        for field in ["device", "isa", "threads"] {
+            backend[field] = Value::Null;
+        }
     }
     backend
 }
