@@ -16,12 +16,10 @@ const BYTES_MAX: u64 = 60_000_000;
 const SCRIPT: &str = include_str!("gpu_bundle.sh");
 
 /// Test programs that run on the machine's own driver.
-const TESTS: [(&str, &str); 4] = [
-    ("candor-cuda", "conformance"),
-    ("candor-cuda", "golden"),
-    ("candor-cuda", "stop"),
-    ("candor-simcuda", "instructions"),
-];
+const TESTS: [&str; 2] = ["conformance", "golden"];
+
+/// Runs the instructions of the simulated card on the real one, and writes down what they give.
+const RECORDER: &str = "record_instructions";
 
 /// Makes the folder.
 ///
@@ -45,16 +43,28 @@ pub(crate) fn gpu_bundle() -> Result<()> {
         .argument("random-model")
         .run()?;
     put(&release.join("random-model"), &parts.join("random-model"))?;
-    for (package, test) in TESTS {
-        let words = ["test", "--release", "--package", package, "--test", test];
-        let program = built(
-            command::cargo(&words).argument("--features=real-driver"),
+    for test in TESTS {
+        let words = [
+            "test",
+            "--release",
+            "--package",
+            "candor-cuda",
+            "--test",
             test,
-        )?;
+        ];
+        let cargo = command::cargo(&words).argument("--features=real-driver");
+        let program = built(cargo.argument("--no-run"), test)?;
         put(&program, &parts.join(test))?;
     }
+    let recorder = command::cargo(&["build", "--release", "--package", "candor-simcuda"])
+        .argument("--example")
+        .argument(RECORDER);
+    put(&built(recorder, RECORDER)?, &parts.join(RECORDER))?;
     let card = command::cargo(&["bench", "--package", "candor-cuda", "--bench", "card"]);
-    put(&built(card, "card")?, &parts.join("card"))?;
+    put(
+        &built(card.argument("--no-run"), "card")?,
+        &parts.join("card"),
+    )?;
 
     // Text and tables of numbers: packed, they are a fifth.
     let root = project::root();
@@ -66,6 +76,7 @@ pub(crate) fn gpu_bundle() -> Result<()> {
         .argument("--directory")
         .argument(root.join("tests"))
         .argument("golden/models")
+        .argument("golden/logits")
         .run()?;
     fs::remove_dir_all(&parts).context("the unpacked parts")?;
     fs::write(folder.join("run.sh"), SCRIPT).context("the script")?;
@@ -80,10 +91,9 @@ pub(crate) fn gpu_bundle() -> Result<()> {
     Ok(())
 }
 
-/// Builds a test or a bench without running it; gives the program.
+/// Builds what a command names; gives the program.
 fn built(cargo: command::Run, target: &str) -> Result<PathBuf> {
     let messages = cargo
-        .argument("--no-run")
         .argument("--message-format=json-render-diagnostics")
         .quiet_output()?;
     let program = messages.lines().find_map(|line| {

@@ -33,8 +33,8 @@ step() {
 
 step conformance timeout 240 parts/conformance
 step golden timeout 120 parts/golden
-step stop timeout 60 parts/stop
-step instructions env CANDOR_RECORD="$results/instructions" timeout 60 parts/instructions
+mkdir -p "$results/instructions"
+step instructions timeout 60 parts/record_instructions "$results/instructions"
 
 for shape in llama-8b qwen3moe-30b-a3b; do
     step "make-$shape" timeout 120 parts/random-model "$shape" "$scratch/$shape.gguf"
