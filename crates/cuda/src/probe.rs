@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -81,29 +81,40 @@ fn await_answer(mut child: Child, limit: Duration) -> Result<Vec<CudaDevice>, Un
         // Nobody listens any more once the limit has passed.
         let _ = sender.send(read.map(|_| text));
     });
-    let answer = receiver.recv_timeout(limit);
-    if answer.is_err() {
-        // A child that has just ended cannot be killed, which is as good.
-        let _ = child.kill();
-    }
-    let status = child.wait();
-    match (answer, status) {
-        (Err(_), _) => Err(broken(format!(
-            "it did not answer within {} seconds",
-            limit.as_secs_f32().ceil()
-        ))),
-        (Ok(Ok(text)), Ok(status)) => answered(&text, status),
-        (Ok(Err(error)), _) | (_, Err(error)) => {
+    match receiver.recv_timeout(limit) {
+        Err(_) => {
+            // A child that has just ended cannot be killed, which is as good.
+            let _ = child.kill();
+            reap(child);
+            Err(broken(format!(
+                "it did not answer within {} seconds",
+                limit.as_secs_f32().ceil()
+            )))
+        }
+        Ok(Err(error)) => {
+            reap(child);
             Err(broken(format!("its answer could not be read: {error}")))
         }
+        Ok(Ok(text)) => answered(&text, child),
     }
 }
 
-fn answered(text: &str, status: ExitStatus) -> Result<Vec<CudaDevice>, Unavailable> {
-    match serde_json::from_str::<Answer>(text.trim()) {
-        Ok(answer) => answer.into_devices(),
-        Err(_) => Err(broken(format!("it crashed when it was asked ({status})"))),
+/// Lets the system forget the child, without waiting for it here: one that hangs inside the driver
+/// ends only once that lets go of it, which may be never.
+fn reap(mut child: Child) {
+    thread::spawn(move || child.wait());
+}
+
+fn answered(text: &str, mut child: Child) -> Result<Vec<CudaDevice>, Unavailable> {
+    if let Ok(answer) = serde_json::from_str::<Answer>(text.trim()) {
+        reap(child);
+        return answer.into_devices();
     }
+    // It closed its output without an answer, so it has ended or is about to.
+    Err(broken(match child.wait() {
+        Ok(status) => format!("it crashed when it was asked ({status})"),
+        Err(error) => format!("its answer could not be read: {error}"),
+    }))
 }
 
 fn broken(reason: String) -> Unavailable {
