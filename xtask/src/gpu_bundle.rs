@@ -54,7 +54,8 @@ pub(crate) fn gpu_bundle() -> Result<()> {
         ];
         let cargo = command::cargo(&words).argument("--features=real-driver");
         let program = built(cargo.argument("--no-run"), test)?;
-        put(&program, &parts.join(test))?;
+        // Not by its name alone: a folder of the golden models is called the same.
+        put(&program, &parts.join(format!("test-{test}")))?;
     }
     let recorder = command::cargo(&["build", "--release", "--package", "candor-simcuda"])
         .argument("--example")

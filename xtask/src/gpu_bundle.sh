@@ -31,8 +31,8 @@ step() {
     echo "|---|---|---|"
 } >"$results/tables.md"
 
-step conformance timeout 240 parts/conformance
-step golden timeout 120 parts/golden
+step conformance timeout 240 parts/test-conformance
+step golden timeout 120 parts/test-golden
 mkdir -p "$results/instructions"
 step instructions timeout 60 parts/record_instructions "$results/instructions"
 
