@@ -31,8 +31,10 @@ fails when it is not what they say.
 **CPU exact** keeps activations, keys and values in float32 and is what a file means: its logits
 differ from those of the float32 run of ggml by less than 1e-3 (root mean square; 4e-3 for gemma3
 and models with recurrent layers). **CPU fast** rounds activations to 8 bits, as ggml does, and
-differs about as much as ggml's own run does. **GPU**: this version does not compute on graphics
-cards yet.
+differs about as much as ggml's own run does. **GPU** reads prompts with 16-bit activations and
+writes replies with 8-bit ones; at every load it is held against CPU exact before it writes
+([f2-guard.md](f2-guard.md)). Its kernels were run on a simulated card only: no real one has been
+tried yet.
 
 An architecture, a storage type or a form of file that is not here is refused by name.
 ";
@@ -112,7 +114,7 @@ fn page() -> String {
         let (names, checked) = (names.join(", "), checked.join("; "));
         writeln!(
             page,
-            "| {names} | yes | {apr} | yes | yes | no | {checked} |"
+            "| {names} | yes | {apr} | yes | yes | yes | {checked} |"
         )
         .expect("a text grows");
     }
@@ -154,6 +156,9 @@ fn storage_types(logits: &BTreeMap<String, Value>) -> String {
         } else {
             "unpacked"
         };
+        let module = format!("linear_{}.sm75.ptx", quant.name.to_ascii_lowercase());
+        let has_kernels = main_folder().join("kernels/ptx").join(module).exists();
+        let gpu = if has_kernels { "yes" } else { "no" };
         let apr = if apr::TYPES.iter().any(|(_, name)| *name == quant.name) {
             "yes"
         } else {
@@ -161,7 +166,7 @@ fn storage_types(logits: &BTreeMap<String, Value>) -> String {
         };
         writeln!(
             page,
-            "| {} | type {} | {apr} | yes | {kernels} | no | {} |",
+            "| {} | type {} | {apr} | yes | {kernels} | {gpu} | {} |",
             quant.name,
             quant.id,
             checked.join("; ")
