@@ -183,10 +183,10 @@ fn windows_and_sums_take_what_they_keep() {
         rows_max: 8,
     };
     // A full layer as below, and one of 16 tokens and two pages for the end and each of four
-    // checkpoints, and a batch; a full one, and one of 3 rows of 64 channels and four matrices of
+    // checkpoints, and a batch, in whole pages; a full one, and one of 3 rows of 64 channels and four matrices of
     // 8 by 8 in float32, each twice and for each checkpoint.
     for (name, bytes) in [
-        ("gemma3", 64 * (8_192 + 5 * (16 + 512) + 1_024)),
+        ("gemma3", 64 * (8_192 + 15 * 256)),
         ("qwen35", 64 * 8_192 + 6 * 4 * (3 * 64 + 4 * 64)),
     ] {
         let index = tiny(name).index();
