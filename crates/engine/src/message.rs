@@ -59,7 +59,8 @@ pub enum Rechecked {
     Kept(Arc<Report>),
     /// It does not; the reference does.
     Withdrawn(Arc<Report>),
-    /// Nobody knows, so it serves on as before.
+    /// Nobody knows. After an audit it serves on as before; after a recheck of the probe it does
+    /// not write until it was judged.
     NotJudged(NotJudged),
     /// The reference serves, or nothing does.
     NotNeeded,

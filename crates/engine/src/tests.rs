@@ -127,12 +127,15 @@ struct TwoDevices {
 
 impl TwoDevices {
     fn new() -> Self {
+        Self::with(config())
+    }
+
+    fn with(config: EngineConfig) -> Self {
         let (card, reference) = (Script::new(LETTERS), Script::new(LETTERS));
         card.on_a_card();
-        let handle = Engine::spawn(
-            config(),
-            vec![Box::new(card.backend()), Box::new(reference.backend())],
-        );
+        let backends: Vec<Box<dyn Backend>> =
+            vec![Box::new(card.backend()), Box::new(reference.backend())];
+        let handle = Engine::spawn(config, backends);
         Self {
             folder: ModelFolder::new(),
             card,

@@ -6,6 +6,7 @@ use candor_backend::Model;
 use candor_text::{ChatFormat, Ends, RenderRequest, Tokenizer};
 use serde_json::json;
 
+use super::remembered::checksum;
 use super::verdict::{NotJudged, Path};
 use crate::schedule::CHUNK_TOKENS;
 
@@ -72,6 +73,14 @@ pub(crate) struct Cut {
 }
 
 impl Probe {
+    /// Tells probes apart: what is kept of one says nothing of another, and a short context's does
+    /// not take the place of a long one's.
+    pub(crate) fn fingerprint(&self) -> String {
+        let numbers = self.ids.iter().copied().chain([self.first_judged as u32]);
+        let bytes: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
+        format!("probe {} {:016x}", self.ids.len(), checksum(&bytes))
+    }
+
     /// The built-in text in the model's own chat format, in so far as the context holds it; where
     /// the file has no vocabulary that can be used, ids from all over it. All of its positions are
     /// judged.

@@ -15,7 +15,7 @@ pub struct Key {
     pub file: String,
     /// The device by name and kind.
     pub device: String,
-    /// Driver and kernels.
+    /// Driver and kernels, and the text that was forwarded.
     pub fingerprint: String,
     /// The version of this program.
     pub version: String,
@@ -248,6 +248,10 @@ impl Reader<'_> {
             _ => Entries::Some { best, start, step },
         };
         let n = entries.ids(vocabulary).count();
+        if n == 0 {
+            // Nothing to compare agrees with everything.
+            return Err(RememberedError::Foreign);
+        }
         let mut values = Vec::new();
         for _ in 0..n {
             let bits = self.take().map(u16::from_le_bytes)?;
@@ -269,7 +273,7 @@ impl Reader<'_> {
 }
 
 /// FNV-1a over words of 8 bytes: against files that were cut or went bad, not against people.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     const START: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01B3;
     let (words, rest) = bytes.as_chunks::<8>();

@@ -326,16 +326,17 @@ impl Placing<'_> {
         } = readied;
         let spec = &self.prepared.spec;
         let device = candidate.device().clone();
-        let kept = spec.memory.clone().map(|memory| {
-            let device = format!("{} ({})", device.name, device.isa);
-            Kept::new(memory, device, fingerprint)
-        });
         let subject = self.prepared.subject();
         let probe = match &spec.probe {
             Some(ids) => Probe::of_text(ids, subject),
             None => Probe::built_in(subject),
         };
         let probe = probe.map_err(WhyNot::NotJudged)?;
+        let kept = spec.memory.clone().map(|memory| {
+            let device = format!("{} ({})", device.name, device.isa);
+            let fingerprint = format!("{fingerprint} {}", probe.fingerprint());
+            Kept::new(memory, device, fingerprint)
+        });
         let mut exact = None;
         let verdict = self.verdict(
             candidate,

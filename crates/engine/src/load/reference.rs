@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use candor_backend::{
-    Backend, LoadError, Loaded, Model, OpenError, OpenOptions, Part, Progress, Step,
+    Backend, DeviceKind, LoadError, Loaded, Model, OpenError, OpenOptions, Part, Progress, Step,
 };
 use candor_modelfile::{LayOutError, ModelFile};
 
@@ -41,6 +41,11 @@ pub(crate) fn reference_live(
     let weights = backend
         .load(Arc::clone(model), Part::All, &mut Forward(watch))
         .map_err(|error| of_backend(error, path))?;
+    let device = backend.probe().map_err(LoadFailure::NoDevice)?;
+    if device.kind == DeviceKind::Gpu {
+        // Whoever set the backends up put a card last. It must not serve unproven for that.
+        return Err(LoadFailure::NoBackend);
+    }
     prepare::go(watch(LoadStage::Session, 0, 0))?;
     let session = weights.open(options).map_err(|error| match error {
         OpenError::OutOfMemory {
@@ -57,7 +62,6 @@ pub(crate) fn reference_live(
         },
         OpenError::Device { reason } => LoadFailure::Broken { reason },
     })?;
-    let device = backend.probe().map_err(LoadFailure::NoDevice)?;
     Ok((guard::reference(session, device.kind), weights))
 }
 

@@ -270,3 +270,16 @@ fn a_measurement_may_leave_the_check_out_and_says_so() {
     card.at_forward(card.counts().submitted, Fault::Error(lost()));
     assert!(direct.time_prefill(&[1, 2, 3], &cancel).is_err());
 }
+
+#[test]
+fn a_card_in_the_place_of_the_reference_does_not_serve() {
+    let card = Script::new(LETTERS);
+    card.on_a_card();
+    let handle = Engine::spawn(config(), vec![Box::new(card.backend())]).unwrap();
+    let folder = ModelFolder::new();
+    let spec = folder.spec("tiny.gguf", LoadOptions::default());
+    let failure = handle.load(spec).unwrap().wait().unwrap_err();
+    assert!(matches!(failure, LoadFailure::NoBackend), "{failure}");
+    assert_eq!(card.counts().submitted, 0);
+    handle.shutdown();
+}

@@ -1,5 +1,7 @@
 //! A card that stops working in the middle of a reply.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use candor_backend::{DeviceKind, SessionError};
 
 use super::*;
@@ -183,4 +185,26 @@ fn a_stop_is_heard_while_the_reference_is_readied() {
     );
     assert!(stopped, "{end:?}");
     assert_eq!(ids(&log).len(), 3);
+}
+
+#[test]
+fn a_reply_ends_where_the_processor_has_no_memory_to_go_on() {
+    let free = Arc::new(AtomicU64::new(u64::MAX));
+    let told = Arc::clone(&free);
+    let engine = TwoDevices::with(EngineConfig {
+        available_memory: Arc::new(move || Some(told.load(Ordering::Relaxed))),
+        ..config()
+    });
+    let model = engine.load(engine.spec(Mode::Probe, 1));
+    free.store(1_000, Ordering::Relaxed);
+    engine
+        .card
+        .at_forward(engine.card.counts().submitted + 3, lost());
+    let log = engine.generate(&model, options(prompt(0, 5), 20));
+    let Event::Failed { code, message } = end_of(&log) else {
+        panic!("it ended well");
+    };
+    assert_eq!(code, TurnCode::DeviceLost);
+    assert!(message.contains("1000 are available"), "{message}");
+    assert_eq!(engine.reference.counts().weights_alive, 0);
 }

@@ -356,7 +356,10 @@ impl Worker {
             return self.break_down(TurnCode::DeviceLost, reason);
         }
         let mut backends = mem::take(&mut self.backends);
-        let placed = guarded(|| self.open_reference(&info, options, &mut backends));
+        let placed = guarded(|| {
+            self.refuse_too_large(&info)?;
+            self.open_reference(&info, options, &mut backends)
+        });
         self.backends = backends;
         let failure = match placed {
             Ok(Ok(live)) => return self.go_on(live, (&info, why)),
@@ -365,6 +368,20 @@ impl Worker {
         };
         let reason = format!("{reason}; the processor cannot go on: {failure}");
         self.break_down(TurnCode::DeviceLost, reason);
+    }
+
+    /// The processor takes the memory that a load of the model would take.
+    fn refuse_too_large(&self, info: &LoadedModel) -> Result<(), LoadFailure> {
+        let needed_bytes = info.footprint.total_bytes();
+        match (self.config.available_memory)() {
+            Some(available_bytes) if needed_bytes > available_bytes => {
+                Err(LoadFailure::OutOfMemory {
+                    needed_bytes,
+                    available_bytes,
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn open_reference(
