@@ -31,24 +31,24 @@ step() {
     echo "|---|---|---|"
 } >"$results/tables.md"
 
-step conformance timeout 240 parts/test-conformance
-step golden timeout 120 parts/test-golden
+step conformance timeout 90 parts/test-conformance
+step golden timeout 45 parts/test-golden
 mkdir -p "$results/instructions"
-step instructions timeout 60 parts/record_instructions "$results/instructions"
+step instructions timeout 20 parts/record_instructions "$results/instructions"
 
 for shape in llama-8b qwen3moe-30b-a3b; do
-    step "make-$shape" timeout 120 parts/random-model "$shape" "$scratch/$shape.gguf"
+    step "make-$shape" timeout 60 parts/random-model "$shape" "$scratch/$shape.gguf"
 done
 # The first start translates the kernels; the driver keeps what it made.
 CUDA_CACHE_PATH="$scratch/cache"
 export CUDA_CACHE_PATH
 for start in first second; do
-    step "start-$start" timeout 60 parts/card --load-only "$scratch/llama-8b.gguf"
+    step "start-$start" timeout 25 parts/card --load-only "$scratch/llama-8b.gguf"
 done
 for shape in llama-8b qwen3moe-30b-a3b; do
-    step "verify-$shape" timeout 120 parts/candor verify --json "$scratch/$shape.gguf"
+    step "verify-$shape" timeout 60 parts/candor verify --json "$scratch/$shape.gguf"
 done
-step speed timeout 240 parts/card "$scratch/llama-8b.gguf" "$scratch/qwen3moe-30b-a3b.gguf"
+step speed timeout 120 parts/card "$scratch/llama-8b.gguf" "$scratch/qwen3moe-30b-a3b.gguf"
 {
     echo
     cat "$results/start-first.txt" "$results/start-second.txt"

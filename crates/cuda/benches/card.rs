@@ -266,36 +266,49 @@ fn of_model(device: &CudaDevice, scale: &Scale, path: &Path) -> Answer<()> {
     let start = Instant::now();
     let loaded = load(CudaBackend::new(device.clone()), &model)?;
     println!("{name}: loaded in {:.1} s\n", start.elapsed().as_secs_f64());
+    let captured = written(&*loaded, scale)?;
+    let reading = reading(&*loaded, scale)?;
+    // One at a time: a card may have no room for two.
+    drop(loaded);
+    let loaded = load(CudaBackend::new(device.clone()).stepwise(), &model)?;
+    let stepwise = written(&*loaded, scale)?;
     println!("| what | captured | step by step |\n|---|---|---|");
-    let stepwise = load(CudaBackend::new(device.clone()).stepwise(), &model)?;
-    let never = CancelToken::new();
-    for &context in scale.contexts {
-        let mut rates = Vec::new();
-        for loaded in [&loaded, &stepwise] {
-            let mut session = open(&**loaded, context + scale.written + 2)?;
-            read(&mut *session, context, &never)?;
-            rates.push(format!("{:.1}", write(&mut *session, scale.written)?));
-        }
-        println!(
-            "| written a second after {context} | {} |",
-            rates.join(" | ")
-        );
+    for ((context, captured), stepwise) in scale.contexts.iter().zip(captured).zip(stepwise) {
+        println!("| written a second after {context} | {captured:.1} | {stepwise:.1} |");
     }
-    drop(stepwise);
+    println!("{reading}");
+    Ok(())
+}
+
+/// Tokens written a second behind each context.
+fn written(loaded: &dyn Loaded, scale: &Scale) -> Answer<Vec<f64>> {
+    let rate = |context: &usize| {
+        let mut session = open(loaded, context + scale.written + 2)?;
+        read(&mut *session, *context, &CancelToken::new())?;
+        write(&mut *session, scale.written)
+    };
+    scale.contexts.iter().map(rate).collect()
+}
+
+/// The rows on prompts and on stops.
+fn reading(loaded: &dyn Loaded, scale: &Scale) -> Answer<String> {
+    let mut rows = String::new();
+    let never = CancelToken::new();
     for &tokens in scale.prompts {
-        let mut session = open(&*loaded, tokens)?;
+        let mut session = open(loaded, tokens)?;
         read(&mut *session, tokens, &never)?;
         session.reset(SLOT)?;
         let start = Instant::now();
         read(&mut *session, tokens, &never)?;
         let rate = tokens as f64 / start.elapsed().as_secs_f64();
-        println!("| read a second of {tokens} | {rate:.1} | |");
+        rows.push_str(&format!("| read a second of {tokens} | {rate:.1} | |\n"));
     }
-    stops(&*loaded, scale)
+    rows.push_str(&stops(loaded, scale)?);
+    Ok(rows)
 }
 
 /// From the stop of a long prompt to the answer, in milliseconds.
-fn stops(loaded: &dyn Loaded, scale: &Scale) -> Answer<()> {
+fn stops(loaded: &dyn Loaded, scale: &Scale) -> Answer<String> {
     let tokens = scale.prompts.last().copied().unwrap_or(CHUNK);
     let mut session = open(loaded, tokens)?;
     let mut took = Vec::new();
@@ -316,12 +329,11 @@ fn stops(loaded: &dyn Loaded, scale: &Scale) -> Answer<()> {
         session.reset(SLOT)?;
     }
     took.sort_by(f64::total_cmp);
-    match (took.get(took.len() / 2), took.last()) {
-        (Some(median), Some(worst)) => println!(
+    Ok(match (took.get(took.len() / 2), took.last()) {
+        (Some(median), Some(worst)) => format!(
             "| stop of {} prompts, ms | median {median:.1} | worst {worst:.1} |\n",
             took.len()
         ),
-        _ => println!("| stop | every prompt was read before | |\n"),
-    }
-    Ok(())
+        _ => String::from("| stop | every prompt was read before | |\n"),
+    })
 }
