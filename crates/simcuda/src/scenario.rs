@@ -73,7 +73,7 @@ pub fn run(path: &str, settings: &str, body: impl FnOnce(Library)) {
         reason = "the test program shows it if the test fails"
     )]
     {
-        println!("{output}");
+        println!("{}", quoted(&output));
     }
     match status {
         None => panic!("{name} did not end within {} s", HANG_LIMIT.as_secs()),
@@ -97,6 +97,16 @@ pub fn load_here(settings: &str) -> Library {
             .unwrap_or_else(|error| panic!("{error}"));
         library
     })
+}
+
+/// What a scenario printed, marked, so that whoever counts the results of test programs does not
+/// count its own beside its parent's. That it could not test something stays a line of its own.
+fn quoted(output: &str) -> String {
+    let line = |line: &str| match line.trim_start().starts_with("NOT RUN: ") {
+        true => format!("{line}\n"),
+        false => format!("| {line}\n"),
+    };
+    output.lines().map(line).collect()
 }
 
 fn start(name: &str) -> std::io::Result<Child> {

@@ -9,7 +9,8 @@ use crate::prefix::SlotTokens;
 
 /// A session that may serve, and what its slots hold. The field that holds the session is private,
 /// and there are no other ways to one than [`reference()`] and an accepted verdict (and, for
-/// measurements only, [`unproven`]), so an unproven device cannot serve: it does not type-check.
+/// measurements only, a reason to do without), so an unproven device cannot serve: it does not
+/// type-check.
 pub struct Servable {
     session: Box<dyn Session>,
     /// Kept beside the session, because they have to agree at every moment.
