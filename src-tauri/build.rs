@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Every command of `src/commands.rs`. One that is missing here cannot be granted; one that is
+/// Every command of `src/commands/`. One that is missing here cannot be granted; one that is
 /// missing in `capabilities/main.json` is refused.
 const COMMANDS: &[&str] = &[
     "add_model",

@@ -282,7 +282,10 @@ fn every_architecture_and_storage_type_is_in_its_table() {
 /// agrees is compared by `cargo xtask bindings --check`.
 #[test]
 fn the_window_has_a_twin_of_every_wire_type() {
-    let wire = read("crates/app/src/wire.rs");
+    let wire: String = sources("crates/app/src/wire", &["rs"])
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
     let twins = read("ui/src/platform/bindings.ts");
     let names = |text: &str, starts: &[&str]| -> BTreeSet<String> {
         let rest = |line: &str| {

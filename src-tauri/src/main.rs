@@ -3,7 +3,7 @@
 //! It turns the window's calls into calls of the app, and the app's news into messages to the
 //! window. It deliberately does not decide anything about models or conversations, and nothing
 //! else in the workspace knows Tauri. As a composition root it reads the command line, the
-//! environment and the clock. Start reading at `commands.rs`.
+//! environment and the clock. Start reading in `commands/`.
 
 #![deny(unsafe_code)]
 // A person who starts it in a terminal reads the answers to `--help` and `--version` there.
@@ -92,28 +92,28 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
         .plugin(single_instance(data_dir.as_deref()))
         .manage(picker())
         .invoke_handler(tauri::generate_handler![
-            commands::add_model,
-            commands::attach,
-            commands::bootstrap,
-            commands::check_again,
-            commands::close_window,
-            commands::delete_conversation,
-            commands::forget_model,
-            commands::keep_unsent,
-            commands::load_model,
-            commands::model_details,
-            commands::open_conversation,
-            commands::open_link,
-            commands::pick_model,
-            commands::regenerate,
-            commands::rename_conversation,
-            commands::restore_conversation,
-            commands::save_settings,
-            commands::send,
-            commands::stop,
-            commands::stop_loading,
-            commands::use_cpu,
-            commands::use_gpu,
+            commands::conversations::delete_conversation,
+            commands::conversations::keep_unsent,
+            commands::conversations::open_conversation,
+            commands::conversations::rename_conversation,
+            commands::conversations::restore_conversation,
+            commands::models::add_model,
+            commands::models::check_again,
+            commands::models::forget_model,
+            commands::models::load_model,
+            commands::models::model_details,
+            commands::models::pick_model,
+            commands::models::stop_loading,
+            commands::models::use_cpu,
+            commands::models::use_gpu,
+            commands::replies::attach,
+            commands::replies::regenerate,
+            commands::replies::send,
+            commands::replies::stop,
+            commands::window::bootstrap,
+            commands::window::close_window,
+            commands::window::open_link,
+            commands::window::save_settings,
         ])
         .setup(move |app| Ok(set_up(app.handle(), paths, wishes.model.as_deref())?));
     // GTK gives up where the display does not answer. Nothing of what it left is used again.

@@ -1,0 +1,64 @@
+//! Model files and the device that computes.
+
+use candor_app::wire::{ModelDetails, ModelEntry};
+use tauri::{State, WebviewWindow};
+
+use super::Answer;
+use crate::picker::FilePicker;
+use crate::root::Opened;
+
+#[tauri::command]
+pub(crate) async fn pick_model(
+    opened: State<'_, Opened>,
+    picker: State<'_, Box<dyn FilePicker>>,
+    window: WebviewWindow,
+) -> Answer<Option<ModelEntry>> {
+    let app = opened.app()?;
+    match picker.pick(&window).await {
+        Some(path) => Ok(Some(app.add_model(&path)?)),
+        None => Ok(None),
+    }
+}
+
+#[tauri::command(async)]
+pub(crate) fn add_model(opened: State<'_, Opened>, path: &str) -> Answer<ModelEntry> {
+    Ok(opened.app()?.add_model(path.as_ref())?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn load_model(opened: State<'_, Opened>, id: &str) -> Answer<()> {
+    Ok(opened.app()?.load_model(id)?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn model_details(opened: State<'_, Opened>, id: &str) -> Answer<ModelDetails> {
+    Ok(opened.app()?.model_details(id)?)
+}
+
+#[tauri::command]
+pub(crate) fn stop_loading(opened: State<'_, Opened>) -> Answer<()> {
+    opened.app()?.stop_loading();
+    Ok(())
+}
+
+#[tauri::command]
+pub(crate) fn use_cpu(opened: State<'_, Opened>) -> Answer<()> {
+    opened.app()?.use_cpu();
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub(crate) fn use_gpu(opened: State<'_, Opened>) -> Answer<()> {
+    Ok(opened.app()?.use_gpu()?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn check_again(opened: State<'_, Opened>) -> Answer<()> {
+    opened.app()?.check_again();
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub(crate) fn forget_model(opened: State<'_, Opened>, id: &str) -> Answer<()> {
+    Ok(opened.app()?.forget_model(id)?)
+}

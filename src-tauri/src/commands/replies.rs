@@ -1,0 +1,52 @@
+//! Messages and the replies to them.
+
+use candor_app::wire::{Sent, TurnBatch};
+use tauri::State;
+use tauri::ipc::Channel;
+
+use super::Answer;
+use crate::bridge;
+use crate::root::Opened;
+
+#[tauri::command(async)]
+pub(crate) fn send(
+    opened: State<'_, Opened>,
+    conversation: Option<i64>,
+    text: &str,
+    channel: Channel<TurnBatch>,
+) -> Answer<Sent> {
+    let app = opened.app()?;
+    let sent = app.send(conversation, text)?;
+    app.attach(sent.turn, 0, bridge::reader(channel));
+    Ok(sent)
+}
+
+#[tauri::command(async)]
+pub(crate) fn regenerate(
+    opened: State<'_, Opened>,
+    message: i64,
+    channel: Channel<TurnBatch>,
+) -> Answer<Sent> {
+    let app = opened.app()?;
+    let sent = app.regenerate(message)?;
+    app.attach(sent.turn, 0, bridge::reader(channel));
+    Ok(sent)
+}
+
+#[tauri::command(async)]
+pub(crate) fn attach(
+    opened: State<'_, Opened>,
+    turn: i64,
+    from_seq: u32,
+    channel: Channel<TurnBatch>,
+) -> Answer<bool> {
+    Ok(opened
+        .app()?
+        .attach(turn, from_seq, bridge::reader(channel)))
+}
+
+#[tauri::command]
+pub(crate) fn stop(opened: State<'_, Opened>, turn: i64) -> Answer<()> {
+    opened.app()?.stop(turn);
+    Ok(())
+}
