@@ -5,13 +5,17 @@
 //! reloaded reads again from the start. Putting several tokens into one message is a reader's
 //! business.
 
+use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use crate::guard::{Report, Served};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::repetition::Repeated;
+use crate::sampler::Logprobs;
 
 /// Events that one read copies at most: about a second of the fastest reply, and few enough to
 /// copy in microseconds.
@@ -39,6 +43,8 @@ pub enum Event {
         id: u32,
         /// The text that it made complete; empty while characters or stop strings are held back.
         text: String,
+        /// How likely it was by the logits as the model gave them, if that was asked for.
+        logprobs: Option<Box<Logprobs>>,
     },
     /// Text that was held back and that no further token completes. At most once, before the end.
     Tail {
@@ -124,6 +130,8 @@ pub enum TurnState {
 pub struct TurnLog {
     events: Mutex<Vec<Event>>,
     changed: Condvar,
+    /// The same for readers that are no threads.
+    told: Notify,
 }
 
 impl TurnLog {
@@ -154,6 +162,21 @@ impl TurnLog {
             .wait_timeout_while(self.lock(), timeout, nothing_yet);
         let (events, _) = waited.unwrap_or_else(PoisonError::into_inner);
         copy(&events, from)
+    }
+
+    /// As [`TurnLog::wait`] for a reader that is no thread: comes back once there is an event at
+    /// `from`, or nothing can come any more. How long it waits is its caller's business; given up,
+    /// it leaves nothing behind.
+    pub async fn grown(&self, from: u64) {
+        loop {
+            // Listens before it looks, so that nothing can come in between unheard.
+            let mut told = pin!(self.told.notified());
+            told.as_mut().enable();
+            if self.len() > from || self.has_ended() {
+                return;
+            }
+            told.await;
+        }
     }
 
     /// Whether the terminal event is in.
@@ -213,8 +236,8 @@ impl TurnWriter {
         &self.log
     }
 
-    pub(crate) fn token(&mut self, id: u32, text: String) {
-        self.append(Event::Token { id, text });
+    pub(crate) fn token(&mut self, id: u32, text: String, logprobs: Option<Box<Logprobs>>) {
+        self.append(Event::Token { id, text, logprobs });
     }
 
     pub(crate) fn tail(&mut self, text: String) {
@@ -254,6 +277,7 @@ impl TurnWriter {
         self.ended |= event.is_terminal();
         self.log.lock().push(event);
         self.log.changed.notify_all();
+        self.log.told.notify_waiters();
     }
 }
 
@@ -274,6 +298,8 @@ impl Drop for TurnWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
+
     use super::*;
 
     /// A reader that waits longer than this has hung.
@@ -283,6 +309,7 @@ mod tests {
         Event::Token {
             id,
             text: format!("{id} "),
+            logprobs: None,
         }
     }
 
@@ -309,7 +336,7 @@ mod tests {
             })
             .into();
         for id in 0..TOKENS {
-            writer.token(id, format!("{id} "));
+            writer.token(id, format!("{id} "), None);
         }
         writer.finish(FinishReason::Stop, Stats::default());
         for (from, reader) in readers {
@@ -332,7 +359,7 @@ mod tests {
         let (log, mut writer) = TurnLog::new();
         assert!(log.read(0).is_empty() && log.is_empty());
         for id in 0..3 * READ_MAX as u32 {
-            writer.token(id, String::new());
+            writer.token(id, String::new(), None);
         }
         assert_eq!(log.read(0).len(), READ_MAX);
         assert_eq!(log.read(2 * READ_MAX as u64 + 10).len(), READ_MAX - 10);
@@ -375,6 +402,22 @@ mod tests {
             );
             assert!(log.has_ended() && log.wait_for_end(Duration::ZERO));
         }
+    }
+
+    #[test]
+    fn a_reader_that_is_no_thread_hears_of_each_event_and_of_the_end() {
+        let (log, mut writer) = TurnLog::new();
+        let is_told = |from| {
+            let mut waits = Box::pin(log.grown(from));
+            let mut context = Context::from_waker(Waker::noop());
+            move || waits.as_mut().poll(&mut context).is_ready()
+        };
+        let (mut first, mut second, mut far) = (is_told(0), is_told(1), is_told(9));
+        assert!(!first() && !second() && !far());
+        writer.token(1, String::new(), None);
+        assert!(first() && !second() && !far() && is_told(0)());
+        writer.finish(FinishReason::Stop, Stats::default());
+        assert!(second() && far() && is_told(9)());
     }
 
     #[test]
