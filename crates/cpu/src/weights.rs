@@ -1,5 +1,6 @@
 //! The weights of a model as the two paths read them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candor_arch::{WeightId, WeightKind};
@@ -58,11 +59,14 @@ pub(crate) struct Stored<'a> {
 
 impl Stored<'_> {
     /// The values of some rows, one after the other.
-    pub(crate) fn dequantize(&self, rows: std::ops::Range<usize>, out: &mut [f32]) {
+    pub(crate) fn dequantize(&self, rows: Range<usize>, out: &mut [f32]) {
         let bytes = &self.bytes[rows.start * self.row_bytes..rows.end * self.row_bytes];
         (self.quant.dequantize)(bytes, out);
     }
 }
+
+/// Linux maps so much of a file with a page that is touched (its default).
+const MAPPED_AROUND_BYTES: usize = 64 << 10;
 
 /// What both paths share: the model, and the vectors as float32.
 pub(crate) struct Weights {
@@ -89,6 +93,19 @@ impl Weights {
 
     pub(crate) fn vector(&self, id: WeightId) -> &[f32] {
         &self.vectors[id.0]
+    }
+
+    /// Lets go of the pages of some rows of a matrix, which are read from the file when they are
+    /// needed again.
+    pub(crate) fn release_rows(&self, id: WeightId, rows: Range<usize>) {
+        let weight = self.model.graph.weight(id);
+        let tensor = tensor_of(&self.model, &weight.name);
+        let bytes = self.model.file.bytes(tensor).len();
+        let row_bytes = bytes / tensor.rows();
+        let place = weight.bytes_of(0..bytes);
+        let start = (place.start + rows.start * row_bytes).saturating_sub(MAPPED_AROUND_BYTES);
+        let end = (place.start + rows.end * row_bytes + MAPPED_AROUND_BYTES).min(bytes);
+        self.model.file.release_part(tensor, start..end);
     }
 
     pub(crate) fn stored(&self, id: WeightId) -> Stored<'_> {
@@ -175,16 +192,29 @@ impl PackedWeights {
         let mut done = 0;
         report(progress, done, total)?;
         for id in wanted {
+            let tensor = tensor_of(model, &model.graph.weight(id).name);
+            let place = model
+                .graph
+                .weight(id)
+                .bytes_of(0..model.file.bytes(tensor).len());
+            let mut first = place.start;
             for stored in weights.each_stored(id) {
+                // Behind the rows that are done, so that no matrix is held twice: the output
+                // matrix alone can be two thirds of a model.
+                let mut released = 0;
                 let packed = pack(&stored, &mut arena, pool, &mut |rows| {
-                    report(progress, done + (rows * stored.row_bytes) as u64, total)
+                    let end = rows * stored.row_bytes;
+                    let part = first + released..first + end;
+                    model.file.release_part(tensor, part);
+                    released = end;
+                    report(progress, done + end as u64, total)
                 })?;
                 done += stored.bytes.len() as u64;
+                first += stored.bytes.len();
                 matrices[id.0].push(packed);
             }
-            model
-                .file
-                .release(tensor_of(model, &model.graph.weight(id).name));
+            // What lies around the pages was mapped with them.
+            model.file.release_part(tensor, place);
         }
         report(progress, total, total)?;
         Ok(Self { matrices })

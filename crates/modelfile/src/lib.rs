@@ -134,6 +134,20 @@ impl ModelFile {
         self.segments.release(&tensor.range);
     }
 
+    /// The same for some bytes of a tensor, and for the rest of the pages that they are in.
+    ///
+    /// # Panics
+    /// If the tensor has not so many bytes.
+    pub fn release_part(&self, tensor: &TensorInfo, part: std::ops::Range<usize>) {
+        let start = tensor.range.start + part.start as u64;
+        let end = tensor.range.start + part.end as u64;
+        assert!(
+            start <= end && end <= tensor.range.end,
+            "bytes of the tensor"
+        );
+        self.segments.release(&(start..end));
+    }
+
     /// Asks again for the lengths of the files.
     ///
     /// # Errors
