@@ -162,6 +162,7 @@ mod tests {
         Event::Token {
             id: 1,
             text: String::from(text),
+            logprobs: None,
         }
     }
 

@@ -111,6 +111,7 @@ pub(crate) fn for_engine(sampling: &Sampling, seed: u32) -> EngineSampling {
         min_p: sampling.min_p,
         repeat_penalty: sampling.repeat_penalty,
         seed: u64::from(seed),
+        ..EngineSampling::greedy()
     }
 }
 
@@ -141,6 +142,7 @@ fn code_of(code: TurnCode) -> Code {
         TurnCode::ModelChanged
         | TurnCode::Closed
         | TurnCode::NotFinite
+        | TurnCode::NothingAllowed
         | TurnCode::DeviceLost
         | TurnCode::Broken
         | TurnCode::Internal => Code::Internal,

@@ -5,9 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candor_engine::{
-    EndTokens, Event, GenerateOptions, GenerateRequest, Priority, RequestError, TurnCode, TurnLog,
-};
+use candor_engine::{Event, GenerateOptions, GenerateRequest, RequestError, TurnCode, TurnLog};
 
 use crate::app::Inner;
 use crate::conversations::{Closing, Draft};
@@ -163,12 +161,12 @@ fn request(
     };
     let sampling = &job.settings.sampling;
     let options = GenerateOptions {
-        prompt: tokens,
-        sampling: record::for_engine(sampling, job.seed),
-        max_tokens: sampling.max_tokens as usize,
         stop: chat.format.end_strings().to_vec(),
-        ends: EndTokens::Heed,
-        priority: Priority::Interactive,
+        ..GenerateOptions::new(
+            tokens,
+            record::for_engine(sampling, job.seed),
+            sampling.max_tokens as usize,
+        )
     };
     let request = GenerateRequest::new(&chat.loaded, options, job.turn.cancel.clone());
     let refused = |source: RequestError| {

@@ -83,7 +83,7 @@ impl Shown<'_> {
         cancel: &CancelToken,
     ) -> Result<Option<(FinishReason, Stats)>, Failure> {
         let written = match event {
-            Event::Token { id, text } => self.token(id, text),
+            Event::Token { id, text, .. } => self.token(id, text),
             Event::Tail { text } => self.tail(text),
             Event::State(_) | Event::Proven(_) => Ok(()),
             Event::Moved { reason, .. } => {

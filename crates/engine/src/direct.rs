@@ -18,7 +18,7 @@ use crate::load::{
     self, At, Host, License, Live, LoadFailure, LoadOptions, LoadSpec, LoadedModel, ModelId,
     TextSide, Watch,
 };
-use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority, RequestError};
+use crate::request::{EndTokens, GenerateOptions, GenerateRequest, RequestError};
 use crate::sampler::Sampling;
 use crate::schedule::{self, CHUNK_TOKENS, Lost};
 use crate::sequence::{End, Sequence};
@@ -284,12 +284,8 @@ impl Direct {
         max_tokens: usize,
     ) -> Result<GenerateRequest, RequestError> {
         let options = GenerateOptions {
-            prompt,
-            sampling: Sampling::greedy(),
-            max_tokens,
-            stop: Vec::new(),
             ends: EndTokens::Ignore,
-            priority: Priority::Interactive,
+            ..GenerateOptions::new(prompt, Sampling::greedy(), max_tokens)
         };
         GenerateRequest::new(&self.live.info, options, CancelToken::new())
     }

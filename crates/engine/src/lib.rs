@@ -46,7 +46,7 @@ pub use guard::{
     Unproven, VerdictId, VerdictMemory, VerdictStore,
 };
 pub use load::{
-    CONTEXT_TOKENS_DEFAULT, DeviceWish, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
+    CONTEXT_TOKENS_DEFAULT, CONTEXT_TOKENS_LEAST, DeviceWish, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
     MakeBackends, ModelId, PassedOver, Proof, TextSide, Watch, WhyNot,
 };
 pub use message::{
@@ -58,8 +58,10 @@ pub use request::{
     EndTokens, GenerateOptions, GenerateRequest, Priority, REPLY_TOKENS_MAX, RequestError,
 };
 pub use sampler::{
-    NotFinite, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN, REPEAT_WINDOW, Sampler, Sampling,
-    SamplingError, TEMPERATURE_MAX, stage_names,
+    BIAS_MAX, BIASES_MAX, BiasError, DRY_BASE_MAX, DRY_BASE_MIN, DRY_LENGTH_MAX,
+    DRY_MULTIPLIER_MAX, DRY_WINDOW_MAX, Given, Logprobs, NoToken, NotFinite, PENALTY_MAX,
+    REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN, REPEAT_WINDOW, Sampler, Sampling, SamplingError,
+    TEMPERATURE_MAX, TOP_LOGPROBS_MAX, stage_names,
 };
 pub use sequence::{End, Sequence};
 pub use thread::{INBOX_MAX, SEQUENCES_MAX};

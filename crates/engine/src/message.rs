@@ -194,6 +194,8 @@ pub enum TurnCode {
     Closed,
     /// The computation gave something that is no number.
     NotFinite,
+    /// What was asked for forbids every token.
+    NothingAllowed,
     /// The device stopped working.
     DeviceLost,
     /// The computation broke down.
@@ -211,6 +213,7 @@ impl fmt::Display for TurnCode {
             Self::Busy => "the engine has too much to do",
             Self::Closed => "the engine has ended",
             Self::NotFinite => "the computation gave a value that is not a number",
+            Self::NothingAllowed => "what was asked for forbids every token",
             Self::DeviceLost => "the device stopped working",
             Self::Broken => "the computation broke down",
             Self::Internal => "the computation refused a request of this program",

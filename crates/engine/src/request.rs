@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use candor_backend::CancelToken;
-use candor_text::{StopError, StopMatcher};
+use candor_text::{Show, StopError, StopMatcher, Tokenizer};
 
 use crate::load::{LoadedModel, ModelId};
 use crate::message::{FinishReason, Stats, TurnCode};
-use crate::sampler::{Sampler, Sampling, SamplingError};
+use crate::sampler::{BiasError, DRY_BREAKERS, Sampler, Sampling, SamplingError, TOP_LOGPROBS_MAX};
 use crate::turn_log::{TurnLog, TurnWriter};
 
 /// Most tokens of one reply. Its log holds them all; a million of them takes some 64 MB.
@@ -47,6 +47,27 @@ pub struct GenerateOptions {
     pub ends: EndTokens,
     /// Who waits.
     pub priority: Priority,
+    /// Added to the logits of these tokens before everything else; −∞ forbids one.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// Tells how likely each token was, and so many of the likeliest others; none to leave it out.
+    pub top_logprobs: Option<usize>,
+}
+
+impl GenerateOptions {
+    /// A prompt, how its reply is chosen and how long it may be; everything else as is usual for
+    /// somebody who waits.
+    pub fn new(prompt: Vec<u32>, sampling: Sampling, max_tokens: usize) -> Self {
+        Self {
+            prompt,
+            sampling,
+            max_tokens,
+            stop: Vec::new(),
+            ends: EndTokens::Heed,
+            priority: Priority::Interactive,
+            logit_bias: Vec::new(),
+            top_logprobs: None,
+        }
+    }
 }
 
 /// Why a request is none.
@@ -86,6 +107,17 @@ pub enum RequestError {
     /// A number of the sampling is outside its bounds.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
+    /// The biases are out of bounds.
+    #[error(transparent)]
+    Bias(#[from] BiasError),
+    /// More likely tokens are asked for than are told.
+    #[error("{found} likely tokens are asked for; at most {max} are told")]
+    TopLogprobs {
+        /// As given.
+        found: usize,
+        /// [`TOP_LOGPROBS_MAX`].
+        max: usize,
+    },
     /// The stop strings cannot be looked for.
     #[error(transparent)]
     Stop(#[from] StopError),
@@ -98,6 +130,7 @@ pub struct GenerateRequest {
     pub(crate) model: ModelId,
     pub(crate) prompt: Vec<u32>,
     pub(crate) sampler: Sampler,
+    pub(crate) top_logprobs: Option<usize>,
     pub(crate) max_tokens: usize,
     pub(crate) stop: StopMatcher,
     pub(crate) ends: EndTokens,
@@ -118,55 +151,37 @@ impl GenerateRequest {
         options: GenerateOptions,
         cancel: CancelToken,
     ) -> Result<Self, RequestError> {
-        let GenerateOptions {
-            prompt,
-            sampling,
-            max_tokens,
-            stop,
-            ends,
-            priority,
-        } = options;
-        if prompt.is_empty() {
-            return Err(RequestError::EmptyPrompt);
-        }
-        let vocabulary = model.vocabulary;
-        if let Some(index) = prompt
-            .iter()
-            .position(|&token| token as usize >= vocabulary)
-        {
-            let token = prompt[index];
-            return Err(RequestError::UnknownToken {
-                index,
-                token,
-                vocabulary,
-            });
-        }
-        if prompt.len() > model.ctx_len {
-            let (tokens, ctx_len) = (prompt.len(), model.ctx_len);
-            return Err(RequestError::PromptTooLong { tokens, ctx_len });
-        }
+        check_tokens(&options.prompt, model)?;
+        let max_tokens = options.max_tokens;
         if !(1..=REPLY_TOKENS_MAX).contains(&max_tokens) {
             return Err(RequestError::MaxTokens {
                 found: max_tokens,
                 max: REPLY_TOKENS_MAX,
             });
         }
-        let sampler = Sampler::new(sampling)?;
-        let stop = StopMatcher::new(stop)?;
+        if let Some(found) = options.top_logprobs.filter(|n| *n > TOP_LOGPROBS_MAX) {
+            let max = TOP_LOGPROBS_MAX;
+            return Err(RequestError::TopLogprobs { found, max });
+        }
+        let mut sampler =
+            Sampler::new(options.sampling)?.with_bias(options.logit_bias, model.vocabulary)?;
+        if options.sampling.is_dry() {
+            sampler = sampler.with_breakers(breakers(&model.tokenizer));
+        }
+        let stop = StopMatcher::new(options.stop)?;
         let (_, writer) = TurnLog::new();
-        let model = model.id;
-        let asked = None;
         Ok(Self {
-            model,
-            prompt,
+            model: model.id,
+            prompt: options.prompt,
             sampler,
+            top_logprobs: options.top_logprobs,
             max_tokens,
             stop,
-            ends,
-            priority,
+            ends: options.ends,
+            priority: options.priority,
             cancel,
             writer,
-            asked,
+            asked: None,
         })
     }
 
@@ -193,4 +208,37 @@ impl GenerateRequest {
         };
         self.writer.finish(FinishReason::Cancelled, stats);
     }
+}
+
+/// Whether a model can read these tokens.
+fn check_tokens(tokens: &[u32], model: &LoadedModel) -> Result<(), RequestError> {
+    if tokens.is_empty() {
+        return Err(RequestError::EmptyPrompt);
+    }
+    let vocabulary = model.vocabulary;
+    if let Some(index) = tokens
+        .iter()
+        .position(|&token| token as usize >= vocabulary)
+    {
+        let token = tokens[index];
+        return Err(RequestError::UnknownToken {
+            index,
+            token,
+            vocabulary,
+        });
+    }
+    if tokens.len() > model.ctx_len {
+        let (tokens, ctx_len) = (tokens.len(), model.ctx_len);
+        return Err(RequestError::PromptTooLong { tokens, ctx_len });
+    }
+    Ok(())
+}
+
+/// The tokens that end what DRY takes for a repetition.
+pub(crate) fn breakers(tokenizer: &Tokenizer) -> Vec<u32> {
+    let breaks = |id: &u32| {
+        let piece = tokenizer.piece(*id, Show::Control);
+        piece.iter().any(|byte| DRY_BREAKERS.contains(byte))
+    };
+    (0..tokenizer.vocab_len() as u32).filter(breaks).collect()
 }

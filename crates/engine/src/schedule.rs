@@ -15,8 +15,8 @@ use candor_backend::{
 use crate::guard::Servable;
 use crate::message::{FinishReason, TurnCode};
 use crate::prefix;
-use crate::sampler::NotFinite;
-use crate::sequence::Sequence;
+use crate::sampler::{NoToken, NotFinite};
+use crate::sequence::{Chosen, Sequence};
 
 /// Prompt tokens of one forward. Larger ones no longer fill a processor or a card better; Stop
 /// does not wait for the end of a chunk, so it need not be smaller.
@@ -228,13 +228,16 @@ fn take_outputs(
             }
         };
         match token {
-            Ok(token) => sequence.accept(token, ctx_len),
-            Err(_) if !servable.is_reference() => {
+            Ok(chosen) => sequence.accept(chosen, ctx_len),
+            Err(NoToken::NotFinite(_)) if !servable.is_reference() => {
                 // The reference may know better.
                 let node = String::from("logits");
                 return Err(SessionError::NotFinite { node });
             }
-            Err(error) => {
+            Err(error @ NoToken::NothingAllowed) => {
+                sequence.fail(TurnCode::NothingAllowed, error.to_string());
+            }
+            Err(error @ NoToken::NotFinite(_)) => {
                 sequence.fail(TurnCode::NotFinite, error.to_string());
                 // The next turn must not go on from a state that led here.
                 servable.empty_slot(span.slot)?;
@@ -247,12 +250,12 @@ fn take_outputs(
 
 /// The best token as the device says it, by the sampler's rules: no token where a logit is no
 /// number, which shows in the sum, or where none can be chosen.
-fn best_of(best: &[(u32, f32)], lse: f32) -> Result<u32, NotFinite> {
+fn best_of(best: &[(u32, f32)], lse: f32) -> Result<Chosen, NoToken> {
     match best.first() {
-        Some((token, logit)) if lse.is_finite() && logit.is_finite() => Ok(*token),
-        other => Err(NotFinite {
+        Some((token, logit)) if lse.is_finite() && logit.is_finite() => Ok((*token).into()),
+        other => Err(NoToken::NotFinite(NotFinite {
             token: other.map_or(0, |(token, _)| *token as usize),
-        }),
+        })),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::guard::{Report, Served};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::repetition::Repetition;
 use crate::request::{EndTokens, GenerateRequest, Priority};
-use crate::sampler::{NotFinite, Sampler};
+use crate::sampler::{Given, LogprobScratch, Logprobs, NoToken, Sampler};
 use crate::turn_log::{TurnState, TurnWriter};
 
 /// One reply in the making. Made of a [`GenerateRequest`], moved on by
@@ -53,9 +53,33 @@ pub enum End {
 /// Where the next token comes from.
 #[derive(Debug)]
 enum Chooser {
-    Sampler(Box<Sampler>),
+    Drawn(Box<Drawn>),
     /// Given beforehand: measurements run the shipped loop without choosing.
     Fixed(Vec<u32>),
+}
+
+/// A sampler and what it has to tell.
+#[derive(Debug)]
+struct Drawn {
+    sampler: Sampler,
+    /// How many likely tokens are told beside each one.
+    top_logprobs: Option<usize>,
+    scratch: LogprobScratch,
+}
+
+/// A token that was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chosen {
+    pub(crate) token: u32,
+    /// How likely it was, if that is to be told.
+    pub(crate) logprobs: Option<Box<Logprobs>>,
+}
+
+impl From<u32> for Chosen {
+    fn from(token: u32) -> Self {
+        let logprobs = None;
+        Self { token, logprobs }
+    }
 }
 
 /// From tokens to the log.
@@ -83,7 +107,11 @@ pub(crate) struct Times {
 impl Sequence {
     /// A sequence that waits for a slot.
     pub fn new(request: GenerateRequest, tokenizer: Arc<Tokenizer>) -> Self {
-        let chooser = Chooser::Sampler(Box::new(request.sampler));
+        let chooser = Chooser::Drawn(Box::new(Drawn {
+            sampler: request.sampler,
+            top_logprobs: request.top_logprobs,
+            scratch: LogprobScratch::default(),
+        }));
         let text = Text {
             tokenizer,
             channels: Channels::new(),
@@ -211,24 +239,25 @@ impl Sequence {
     }
 
     /// Chooses the token after the present last one.
-    pub(crate) fn choose(&mut self, logits: &mut [f32]) -> Result<u32, NotFinite> {
+    pub(crate) fn choose(&mut self, logits: &mut [f32]) -> Result<Chosen, NoToken> {
         let draw = self.generated();
         match &mut self.chooser {
-            Chooser::Sampler(sampler) => sampler.next(logits, &self.ids, draw as u64),
-            Chooser::Fixed(reply) => Ok(reply[draw]),
+            Chooser::Drawn(drawn) => drawn.choose(logits, &self.ids, draw as u64),
+            Chooser::Fixed(reply) => Ok(reply[draw].into()),
         }
     }
 
     /// Whether the best token is all that it has to know of a row.
     pub(crate) fn wants_best_only(&self) -> bool {
         match &self.chooser {
-            Chooser::Sampler(sampler) => sampler.takes_best(),
+            Chooser::Drawn(drawn) => drawn.top_logprobs.is_none() && drawn.sampler.takes_best(),
             Chooser::Fixed(_) => false,
         }
     }
 
     /// Takes a chosen token into the reply, and notes the end if this is it.
-    pub(crate) fn accept(&mut self, token: u32, ctx_len: usize) {
+    pub(crate) fn accept(&mut self, chosen: Chosen, ctx_len: usize) {
+        let token = chosen.token;
         if self.text.ends == EndTokens::Heed && self.text.tokenizer.is_end(token) {
             return self.finish(FinishReason::Stop);
         }
@@ -236,7 +265,7 @@ impl Sequence {
             self.text.writer.state(TurnState::Decode);
         }
         self.ids.push(token);
-        if self.text.write(token) {
+        if self.text.write(chosen) {
             self.finish(FinishReason::StopString);
         } else if self.generated() >= self.max_tokens {
             self.finish(FinishReason::Length);
@@ -292,12 +321,36 @@ impl Sequence {
     }
 }
 
+impl Drawn {
+    fn choose(
+        &mut self,
+        logits: &mut [f32],
+        history: &[u32],
+        draw: u64,
+    ) -> Result<Chosen, NoToken> {
+        let allowed = None;
+        let given = Given {
+            history,
+            draw,
+            allowed,
+        };
+        let Some(top) = self.top_logprobs else {
+            return Ok(self.sampler.next(logits, given)?.into());
+        };
+        self.scratch.keep(logits);
+        let token = self.sampler.next(logits, given)?;
+        let logprobs = Some(Box::new(self.scratch.of(token, top)));
+        Ok(Chosen { token, logprobs })
+    }
+}
+
 impl Text {
     /// Writes a token and says whether it completed a stop string.
-    fn write(&mut self, token: u32) -> bool {
+    fn write(&mut self, chosen: Chosen) -> bool {
+        let Chosen { token, logprobs } = chosen;
         let piece = self.channels.show(&self.tokenizer, token);
         let step = self.stop.push(self.detokenizer.push(&piece));
-        self.writer.token(token, step.text);
+        self.writer.token(token, step.text, logprobs);
         if let Some(repeated) = self.repetition.push(token) {
             self.writer.repeats(repeated);
         }

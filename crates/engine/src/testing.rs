@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::config::EngineConfig;
 use crate::direct::Direct;
 use crate::load::{Live, LoadFailure, LoadOptions, LoadSpec, LoadedModel};
-use crate::request::{EndTokens, GenerateOptions, GenerateRequest, Priority};
+use crate::request::{EndTokens, GenerateOptions, GenerateRequest};
 use crate::sampler::Sampling;
 use crate::turn_log::{Event, TurnLog};
 
@@ -75,12 +75,8 @@ pub(crate) fn live_on_all(
 /// Greedy, to the limit, whatever ends the model would like.
 pub(crate) fn options(prompt: Vec<u32>, max_tokens: usize) -> GenerateOptions {
     GenerateOptions {
-        prompt,
-        sampling: Sampling::greedy(),
-        max_tokens,
-        stop: Vec::new(),
         ends: EndTokens::Ignore,
-        priority: Priority::Interactive,
+        ..GenerateOptions::new(prompt, Sampling::greedy(), max_tokens)
     }
 }
 

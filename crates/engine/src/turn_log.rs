@@ -448,7 +448,7 @@ mod tests {
         for done in 0..STATES_MAX + 10 {
             writer.state(TurnState::Prefill { done, total: 0 });
         }
-        writer.token(1, String::new());
+        writer.token(1, String::new(), None);
         assert_eq!(log.len(), STATES_MAX as u64 + 1);
     }
 }

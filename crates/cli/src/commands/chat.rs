@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use candor_app::headless::{
-    EndTokens, EngineHandle, FinishReason, GenerateOptions, GenerateRequest, LoadedModel, Priority,
-    REPLY_TOKENS_MAX, RequestError, Vocabulary,
+    EngineHandle, FinishReason, GenerateOptions, GenerateRequest, LoadedModel, REPLY_TOKENS_MAX,
+    RequestError, Vocabulary,
 };
 use serde_json::{Value, json};
 
@@ -168,12 +168,12 @@ impl Chat<'_> {
         }
         self.fallback = rendered.fallback;
         let options = GenerateOptions {
-            sampling: self.args.sampling.sampling(self.args.sampling.seed()),
-            max_tokens: self.args.max_tokens,
             stop: rendered.end_strings,
-            ends: EndTokens::Heed,
-            priority: Priority::Interactive,
-            prompt: rendered.ids,
+            ..GenerateOptions::new(
+                rendered.ids,
+                self.args.sampling.sampling(self.args.sampling.seed()),
+                self.args.max_tokens,
+            )
         };
         let request = match GenerateRequest::new(&self.model, options, cancel) {
             Ok(request) => request,

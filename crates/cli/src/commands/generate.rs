@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use candor_app::headless::{
     CancelToken, Choice, EndTokens, Ends, FinishReason, GenerateOptions, GenerateRequest,
-    Generation, LoadedModel, Priority, Prompt, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN,
-    REPLY_TOKENS_MAX, RenderOptions, Rendered, RequestError, STOP_STRINGS_MAX, Sampling, Setup,
-    Stats, TEMPERATURE_MAX, TextSide, Vocabulary, utc,
+    Generation, LoadedModel, Prompt, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX,
+    RenderOptions, Rendered, RequestError, STOP_STRINGS_MAX, Sampling, Setup, Stats,
+    TEMPERATURE_MAX, TextSide, Vocabulary, utc,
 };
 use candor_app::{Clock, headless};
 use serde_json::{Map, Value, json};
@@ -97,6 +97,7 @@ impl SamplingArgs {
             min_p: self.min_p,
             repeat_penalty: self.repeat_penalty,
             seed,
+            ..Sampling::greedy()
         }
     }
 
@@ -137,16 +138,13 @@ pub(crate) fn run(
     stop.extend(args.stop.iter().cloned());
     let seed = args.sampling.seed();
     let options = GenerateOptions {
-        sampling: args.sampling.sampling(seed),
-        max_tokens: args.max_tokens,
         stop,
         ends: if args.ignore_eos {
             EndTokens::Ignore
         } else {
             EndTokens::Heed
         },
-        priority: Priority::Interactive,
-        prompt: ids,
+        ..GenerateOptions::new(ids, args.sampling.sampling(seed), args.max_tokens)
     };
     // Past what it was trained for a model writes nonsense, so that takes an explicit --context.
     let need = options.prompt.len().saturating_add(options.max_tokens);

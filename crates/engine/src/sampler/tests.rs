@@ -1,6 +1,9 @@
 //! What the sampler chooses, as tables.
 
+use super::filters::{better_first, top_k, top_p};
 use super::*;
+
+mod golden;
 
 fn sampling(change: impl FnOnce(&mut Sampling)) -> Sampling {
     let mut sampling = Sampling {
@@ -11,12 +14,51 @@ fn sampling(change: impl FnOnce(&mut Sampling)) -> Sampling {
     sampling
 }
 
+fn given(history: &[u32], draw: u64) -> Given<'_> {
+    Given {
+        history,
+        draw,
+        allowed: None,
+    }
+}
+
+/// What a stage leaves of these logits; they are changed as it changes them.
+fn left_by(
+    stage: fn(&Sampling, &mut Pool<'_>),
+    sampling: &Sampling,
+    logits: &mut [f32],
+) -> Vec<Candidate> {
+    apply(stage, sampling, logits, (&[], &[]))
+}
+
+/// As [`left_by`], after a history, with tokens that end a repetition.
+fn apply(
+    stage: fn(&Sampling, &mut Pool<'_>),
+    sampling: &Sampling,
+    logits: &mut [f32],
+    (history, breakers): (&[u32], &[u32]),
+) -> Vec<Candidate> {
+    let (mut kept, mut dry) = (Vec::new(), DryScratch::default());
+    let mut pool = Pool {
+        logits,
+        kept: &mut kept,
+        given: given(history, 0),
+        bias: &[],
+        breakers,
+        dry: &mut dry,
+    };
+    stage(sampling, &mut pool);
+    kept
+}
+
 /// How often each of `n` tokens is chosen in `draws` draws.
 fn histogram(sampling: Sampling, logits: &[f32], history: &[u32], draws: u64) -> Vec<f64> {
     let mut sampler = Sampler::new(sampling).unwrap();
     let mut counts = vec![0u32; logits.len()];
     for draw in 0..draws {
-        let token = sampler.next(&mut logits.to_vec(), history, draw).unwrap();
+        let token = sampler
+            .next(&mut logits.to_vec(), given(history, draw))
+            .unwrap();
         counts[token as usize] += 1;
     }
     counts
@@ -85,7 +127,7 @@ fn the_smallest_temperature_still_takes_the_best() {
             let cold = sampling(|s| s.temperature = temperature);
             let mut sampler = Sampler::new(cold).unwrap();
             for draw in 0..8 {
-                let chosen = sampler.next(&mut logits.clone(), &[], draw);
+                let chosen = sampler.next(&mut logits.clone(), given(&[], draw));
                 assert_eq!(chosen, Ok(1), "{temperature:e} {logits:?}");
             }
         }
@@ -140,28 +182,14 @@ fn filters_equal_a_full_sort_on_a_large_vocabulary() {
         .collect();
     sorted.sort_by(better_first);
     for k in [1, 2, 40, 1_000, 49_999] {
-        let mut kept = Vec::new();
-        let mut copy = logits.clone();
-        let mut pool = Pool {
-            logits: &mut copy,
-            kept: &mut kept,
-            history: &[],
-        };
-        top_k(&sampling(|s| s.top_k = k), &mut pool);
+        let mut kept = left_by(top_k, &sampling(|s| s.top_k = k), &mut logits.clone());
         kept.sort_by(better_first);
         assert_eq!(kept, sorted[..k], "top-k {k}");
     }
     let weight = |c: &Candidate| f64::from(c.logit - sorted[0].logit).exp();
     let total: f64 = sorted.iter().map(weight).sum();
     for p in [0.01f32, 0.3, 0.9, 0.999] {
-        let mut kept = Vec::new();
-        let mut copy = logits.clone();
-        let mut pool = Pool {
-            logits: &mut copy,
-            kept: &mut kept,
-            history: &[],
-        };
-        top_p(&sampling(|s| s.top_p = p), &mut pool);
+        let kept = left_by(top_p, &sampling(|s| s.top_p = p), &mut logits.clone());
         let mut sum = 0.0;
         let needed = sorted.iter().take_while(|c| {
             let before = sum;
@@ -183,7 +211,7 @@ fn greedy_takes_the_best_and_the_lowest_id_on_ties() {
     for (logits, expected) in cases {
         let mut sampler = Sampler::new(Sampling::greedy()).unwrap();
         assert_eq!(
-            sampler.next(&mut logits.to_vec(), &[], 0),
+            sampler.next(&mut logits.to_vec(), given(&[], 0)),
             Ok(*expected),
             "{logits:?}"
         );
@@ -201,9 +229,9 @@ fn what_is_no_number_is_an_error_and_never_a_token() {
     for (logits, token) in cases {
         for sampling in [Sampling::greedy(), sampling(|s| s.top_k = 1)] {
             let mut sampler = Sampler::new(sampling).unwrap();
-            let expected = Err(NotFinite { token: *token });
+            let expected = Err(NoToken::NotFinite(NotFinite { token: *token }));
             assert_eq!(
-                sampler.next(&mut logits.to_vec(), &[], 0),
+                sampler.next(&mut logits.to_vec(), given(&[], 0)),
                 expected,
                 "{logits:?}"
             );
@@ -222,6 +250,14 @@ fn numbers_outside_their_bounds_are_refused() {
         (|s| s.top_p = -0.1, "top-p"),
         (|s| s.min_p = f32::INFINITY, "min-p"),
         (|s| s.repeat_penalty = 0.0, "repeat penalty"),
+        (|s| s.presence_penalty = 2.5, "presence penalty"),
+        (|s| s.frequency_penalty = -2.5, "frequency penalty"),
+        (|s| s.dry_multiplier = f32::NAN, "DRY multiplier"),
+        (|s| s.dry_base = 0.9, "DRY base"),
+        (|s| s.dry_allowed_length = 0, "DRY allowed length"),
+        (|s| s.dry_window = usize::MAX, "DRY window"),
+        (|s| s.xtc_probability = 1.5, "XTC probability"),
+        (|s| s.xtc_threshold = -0.1, "XTC threshold"),
     ];
     for (change, what) in cases {
         assert_eq!(Sampler::new(sampling(change)).unwrap_err().what, *what);
@@ -234,7 +270,7 @@ fn a_reply_depends_on_the_seed_and_not_on_what_was_sampled_before() {
     let choose = |seed: u64, draws: std::ops::Range<u64>| {
         let mut sampler = Sampler::new(sampling(|s| s.seed = seed)).unwrap();
         draws
-            .map(|n| sampler.next(&mut logits.clone(), &[], n).unwrap())
+            .map(|n| sampler.next(&mut logits.clone(), given(&[], n)).unwrap())
             .collect::<Vec<_>>()
     };
     assert_eq!(choose(1, 0..64), choose(1, 0..64));
@@ -247,6 +283,179 @@ fn the_stages_stand_in_the_order_of_the_documentation() {
     let names: Vec<_> = stage_names().collect();
     assert_eq!(
         names,
-        ["repeat_penalty", "top_k", "top_p", "min_p", "temperature"]
+        [
+            "grammar",
+            "logit_bias",
+            "penalties",
+            "dry",
+            "top_k",
+            "top_p",
+            "min_p",
+            "xtc",
+            "temperature"
+        ]
     );
+}
+
+#[test]
+fn xtc_leaves_the_least_likely_of_the_top_choices_as_often_as_asked() {
+    // 0.4, 0.3 and 0.2 reach the threshold; of these 0.2 stays.
+    let always = |s: &mut Sampling| (s.xtc_probability, s.xtc_threshold) = (1.0, 0.15);
+    check_filter("always", always, [1.0, 0.0, 2.0, 0.0]);
+    let one_reaches = |s: &mut Sampling| (s.xtc_probability, s.xtc_threshold) = (1.0, 0.35);
+    check_filter("a single top choice", one_reaches, [1.0, 4.0, 2.0, 3.0]);
+    let after_top_k = |s: &mut Sampling| {
+        (s.xtc_probability, s.xtc_threshold, s.top_k) = (1.0, 0.15, 2);
+    };
+    check_filter("of what top-k left", after_top_k, [0.0, 0.0, 0.0, 1.0]);
+    let half = |s: &mut Sampling| (s.xtc_probability, s.xtc_threshold) = (0.5, 0.15);
+    // Half of the draws as without it, half as with it always.
+    let mixed = [0.05 + 1.0 / 6.0, 0.2, 0.1 + 2.0 / 6.0, 0.15];
+    check_filter("half of the time", half, mixed);
+    let greedy = Sampling {
+        xtc_probability: 1.0,
+        ..Sampling::greedy()
+    };
+    let mut sampler = Sampler::new(greedy).unwrap();
+    let mut logits = logits_of(&[0.1, 0.4, 0.2, 0.3]);
+    assert_eq!(
+        sampler.next(&mut logits, given(&[], 0)),
+        Ok(1),
+        "the best is the best"
+    );
+}
+
+#[test]
+fn a_bias_moves_shares_and_forbids() {
+    let logits = logits_of(&[0.1, 0.4, 0.2, 0.3]);
+    let cases: [(&[(u32, f32)], Option<u32>); 5] = [
+        (&[], Some(1)),
+        (&[(1, -100.0)], Some(3)),
+        (&[(0, 2.0)], Some(0)),
+        (&[(1, f32::NEG_INFINITY), (3, f32::NEG_INFINITY)], Some(2)),
+        (
+            &[
+                (0, f32::NEG_INFINITY),
+                (1, f32::NEG_INFINITY),
+                (2, f32::NEG_INFINITY),
+                (3, f32::NEG_INFINITY),
+            ],
+            None,
+        ),
+    ];
+    for (bias, expected) in cases {
+        for sampling in [Sampling::greedy(), sampling(|s| s.top_k = 1)] {
+            let sampler = Sampler::new(sampling).unwrap();
+            let mut sampler = sampler.with_bias(bias.to_vec(), 4).unwrap();
+            assert_eq!(sampler.takes_best(), bias.is_empty() && sampling.top_k == 0);
+            let found = sampler.next(&mut logits.clone(), given(&[], 0));
+            assert_eq!(found, expected.ok_or(NoToken::NothingAllowed), "{bias:?}");
+        }
+    }
+    let refused = |bias: Vec<(u32, f32)>| {
+        let sampler = Sampler::new(Sampling::greedy()).unwrap();
+        sampler.with_bias(bias, 4).map(|_| ()).unwrap_err()
+    };
+    assert!(matches!(
+        refused(vec![(4, 0.0)]),
+        BiasError::UnknownToken { token: 4, .. }
+    ));
+    assert!(matches!(refused(vec![(0, f32::NAN)]), BiasError::Value(_)));
+    assert!(matches!(
+        refused(vec![(0, f32::INFINITY)]),
+        BiasError::Value(_)
+    ));
+    assert!(matches!(
+        refused(vec![(0, 0.0); BIASES_MAX + 1]),
+        BiasError::TooMany { .. }
+    ));
+}
+
+#[test]
+fn only_what_a_mask_allows_is_chosen() {
+    let logits: Vec<f32> = (0..70).map(|i| i as f32 / 10.0).collect();
+    let all = [u32::MAX; 3];
+    let cases: [(&[u32], Option<u32>); 6] = [
+        (&all, Some(69)),
+        (&[u32::MAX, 1], Some(32)),
+        (&[u32::MAX], Some(31)),
+        (&[0b1010], Some(3)),
+        (&[0, 0, 0b1_0000], Some(68)),
+        (&[], None),
+    ];
+    for (allowed, expected) in cases {
+        let given = Given {
+            allowed: Some(allowed),
+            ..Given::default()
+        };
+        for sampling in [Sampling::greedy(), sampling(|s| s.top_k = 1)] {
+            let mut sampler = Sampler::new(sampling).unwrap();
+            let found = sampler.next(&mut logits.clone(), given);
+            assert_eq!(
+                found,
+                expected.ok_or(NoToken::NothingAllowed),
+                "{allowed:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn greedy_heeds_penalties_and_repetitions() {
+    let logits = [1.0, 1.5, 0.9];
+    type Change = fn(&mut Sampling);
+    let cases: [(Change, u32); 5] = [
+        (|_| (), 1),
+        (|s| s.repeat_penalty = 2.0, 2),
+        (|s| s.presence_penalty = 0.7, 2),
+        (|s| s.frequency_penalty = 0.3, 2),
+        (|s| (s.dry_multiplier, s.dry_allowed_length) = (1.0, 1), 2),
+    ];
+    for (change, expected) in cases {
+        let mut greedy = Sampling::greedy();
+        change(&mut greedy);
+        let mut sampler = Sampler::new(greedy).unwrap();
+        // Tokens 0 and 1 came before, and both would go on with a repetition.
+        let found = sampler.next(&mut logits.to_vec(), given(&[1, 0, 1, 1], 0));
+        assert_eq!(found, Ok(expected), "{greedy:?}");
+        assert_eq!(sampler.takes_best(), greedy == Sampling::greedy());
+    }
+}
+
+#[test]
+fn log_probabilities_are_those_of_a_direct_softmax() {
+    let rows = [
+        logits_of(&[0.1, 0.4, 0.2, 0.3]),
+        (0..3_000)
+            .map(|i| (uniform(5, i) * 30.0) as f32 - 20.0)
+            .collect(),
+        vec![88.0, -88.0, 0.0, 88.0],
+        vec![f32::NEG_INFINITY, 1.0, 1.0],
+    ];
+    for logits in rows {
+        let exact: Vec<f64> = logits.iter().map(|logit| f64::from(*logit)).collect();
+        let lse = exact.iter().map(|logit| logit.exp()).sum::<f64>().ln();
+        let mut order: Vec<usize> = (0..logits.len()).collect();
+        order.sort_by(|a, b| exact[*b].total_cmp(&exact[*a]).then(a.cmp(b)));
+        let mut scratch = LogprobScratch::default();
+        scratch.keep(&logits);
+        for (chosen, top) in [(0, 0), (1, 1), (2, 5), (0, TOP_LOGPROBS_MAX)] {
+            let found = scratch.of(chosen, top);
+            let near = |found: f32, expected: f64| {
+                f64::from(found) == expected || (f64::from(found) - expected).abs() < 1e-5
+            };
+            assert!(
+                near(found.chosen, exact[chosen as usize] - lse),
+                "{found:?}"
+            );
+            let ids: Vec<usize> = found.top.iter().map(|(id, _)| *id as usize).collect();
+            assert_eq!(ids, order[..top.min(order.len())]);
+            assert!(
+                found
+                    .top
+                    .iter()
+                    .all(|(id, p)| near(*p, exact[*id as usize] - lse))
+            );
+        }
+    }
 }
