@@ -3,13 +3,18 @@
 //! Models such as gpt-oss answer with several messages: `<|channel|>analysis<|message|>` and their
 //! thoughts, `<|end|><|start|>assistant<|channel|>final<|message|>` and the answer. The names
 //! between the marks are markup and would stand in the text as words. They are left out, and
-//! thoughts are put between `<think>` and `</think>`, as other models write them.
+//! thoughts are put between `<think>` and `</think>`, as other models write them. A message to a
+//! tool (`to=functions.name`) is put between `<function=name>` and `</function>`.
+//!
+//! Control tokens by which models without channels mark their thoughts and calls are shown as they
+//! are spelled, for [`crate::ReplyParser`].
 
 use std::borrow::Cow;
 use std::mem;
 
 use candor_modelfile::{TokenType, TokenizerSpec};
 
+use crate::reply::is_mark;
 use crate::tokenizer::{Show, Tokenizer};
 
 /// Longest text before a message that is taken for names of its author and channel. What is
@@ -19,8 +24,12 @@ const HEADER_BYTES_MAX: usize = 256;
 /// The channel of thoughts.
 const THOUGHTS: &[u8] = b"analysis";
 
+/// What a message to a tool says before the tool's name.
+const RECIPIENT: &str = "to=functions.";
+
 pub(crate) const THINK_OPEN: &str = "<think>\n";
 pub(crate) const THINK_CLOSE: &str = "\n</think>\n\n";
+const CALL_CLOSE: &str = "\n</function>\n";
 
 /// The tokens around messages, of a vocabulary that has them all.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +61,10 @@ impl ChannelMarks {
 pub struct Channels {
     /// Names of author and channel, before a message begins.
     header: Option<Vec<u8>>,
+    /// The tool that the message is for, as its author's name said.
+    recipient: Option<String>,
     is_thinking: bool,
+    is_calling: bool,
 }
 
 impl Channels {
@@ -66,17 +78,29 @@ impl Channels {
     pub fn show<'t>(&mut self, tokenizer: &'t Tokenizer, id: u32) -> Cow<'t, [u8]> {
         let piece = tokenizer.piece(id, Show::Text);
         let Some(marks) = tokenizer.channel_marks() else {
-            return Cow::Borrowed(piece);
+            let spelling = tokenizer.piece(id, Show::Control);
+            let is_shown = piece.is_empty() && is_mark(spelling);
+            return Cow::Borrowed(if is_shown { spelling } else { piece });
         };
         if id == marks.start || id == marks.channel {
+            self.note_recipient();
+            if id == marks.start {
+                self.recipient = None;
+            }
             self.header = Some(Vec::new());
-            return self.thoughts_end();
+            return self.message_ends();
         }
         if id == marks.end {
-            return self.thoughts_end();
+            self.recipient = None;
+            return self.message_ends();
         }
         if id == marks.message {
+            self.note_recipient();
             let header = self.header.take().unwrap_or_default();
+            if let Some(tool) = self.recipient.take() {
+                self.is_calling = true;
+                return Cow::Owned(format!("<function={tool}>\n").into_bytes());
+            }
             if !self.is_thinking && header.trim_ascii_start().starts_with(THOUGHTS) {
                 self.is_thinking = true;
                 return Cow::Borrowed(THINK_OPEN.as_bytes());
@@ -93,7 +117,21 @@ impl Channels {
         Cow::Owned(self.header.take().unwrap_or_default())
     }
 
-    fn thoughts_end<'t>(&mut self) -> Cow<'t, [u8]> {
+    /// Keeps whom the names before a message say it is for.
+    fn note_recipient(&mut self) {
+        let header = self.header.as_deref().map(String::from_utf8_lossy);
+        let header = header.unwrap_or_default();
+        let words = header.split_whitespace();
+        let mut tools = words.filter_map(|word| word.strip_prefix(RECIPIENT));
+        if let Some(tool) = tools.next() {
+            self.recipient = Some(tool.to_owned());
+        }
+    }
+
+    fn message_ends<'t>(&mut self) -> Cow<'t, [u8]> {
+        if mem::take(&mut self.is_calling) {
+            return Cow::Borrowed(CALL_CLOSE.as_bytes());
+        }
         match mem::take(&mut self.is_thinking) {
             true => Cow::Borrowed(THINK_CLOSE.as_bytes()),
             false => Cow::Borrowed(&[]),
@@ -105,7 +143,7 @@ impl Channels {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 12] = [
         "<|start|>",
         "<|channel|>",
         "<|message|>",
@@ -117,6 +155,7 @@ mod tests {
         "assistant",
         "a",
         "b",
+        " to=functions.f json",
     ];
 
     fn shown(names: &[&str], reply: &[&str]) -> String {
@@ -169,6 +208,56 @@ mod tests {
         check(
             &[channel, "analysis", message, "a", message, "b"],
             "<think>\nab",
+        );
+    }
+
+    #[test]
+    fn a_message_to_a_tool_is_marked_as_a_call() {
+        let [start, channel, message, call] = [NAMES[0], NAMES[1], NAMES[2], NAMES[5]];
+        let recipient = NAMES[11];
+        let want = "<function=f>\na";
+        check(&[channel, "final", recipient, message, "a", call], want);
+        let said_by_author = [
+            start,
+            "assistant",
+            recipient,
+            channel,
+            "final",
+            message,
+            "a",
+        ];
+        check(&said_by_author, want);
+        check(
+            &[
+                channel, recipient, message, "a", channel, "final", message, "b",
+            ],
+            "<function=f>\na\n</function>\nb",
+        );
+    }
+
+    #[test]
+    fn marks_of_thoughts_and_calls_are_shown_and_other_control_tokens_are_not() {
+        let names = ["[THINK]", "[/THINK]", "[TOOL_CALLS]", "<|im_end|>", "a"];
+        let tokens: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let types = [TokenType::Control; 4]
+            .into_iter()
+            .chain([TokenType::Normal]);
+        let spec = TokenizerSpec {
+            model: "gpt2".to_owned(),
+            pre: Some("gpt-4o".to_owned()),
+            types: types.collect(),
+            tokens,
+            ..TokenizerSpec::default()
+        };
+        let tokenizer = Tokenizer::from_spec(&spec).unwrap();
+        let mut channels = Channels::new();
+        let ids = 0..names.len() as u32;
+        let bytes: Vec<u8> = ids
+            .flat_map(|id| channels.show(&tokenizer, id).into_owned())
+            .collect();
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            "[THINK][/THINK][TOOL_CALLS]a"
         );
     }
 

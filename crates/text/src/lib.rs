@@ -6,17 +6,18 @@
 //! the tokenizer must not look for any.
 //!
 //! What it deliberately does not do: it reads no model files (`modelfile` does), it downloads no
-//! tokenizers, and it does not split replies into thinking and tool calls.
+//! tokenizers, and it calls no tools: it says which a reply asks for.
 //!
 //! Where to start: [`Tokenizer::from_spec`] and [`Tokenizer::encode`]; then [`ChatFormat`], which
-//! turns a conversation into a [`Prompt`], and [`Detokenizer`] and [`StopMatcher`] for the way
-//! back.
+//! turns a conversation into a [`Prompt`], and [`Detokenizer`], [`StopMatcher`] and [`ReplyParser`]
+//! for the way back.
 #![forbid(unsafe_code)]
 
 mod channels;
 mod controls;
 mod detokenize;
 mod prompt;
+pub mod reply;
 mod stop;
 mod template;
 mod tokenizer;
@@ -25,6 +26,7 @@ pub use channels::Channels;
 pub use controls::ControlSpellings;
 pub use detokenize::Detokenizer;
 pub use prompt::Prompt;
+pub use reply::{ReplyFormat, ReplyParser};
 pub use stop::{STOP_BYTES_MAX, STOP_STRINGS_MAX, StopError, StopMatcher, StopStep};
 pub use template::{
     Builtin, ChatFormat, ChatTemplate, Fallback, Generation, LocalTime, RENDER_BYTES_MAX,
