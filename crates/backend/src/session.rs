@@ -65,16 +65,28 @@ pub trait Session {
     /// [`SessionError`] if the computation failed.
     fn collect(&mut self, ticket: Ticket, rows: &mut Rows) -> Result<Outcome, SessionError>;
 
-    /// One forward whose every node is shown to `tap`. Uses the kernels of [`Session::submit`].
+    /// One forward whose every node is shown. Uses the kernels of [`Session::submit`] and polls the
+    /// token as it does.
     ///
     /// # Errors
     /// [`SessionError`] as for submit and collect.
     fn tapped(
         &mut self,
         batch: &Batch,
-        tap: &mut dyn Tap,
+        showing: (&mut dyn Tap, &CancelToken),
         rows: &mut Rows,
     ) -> Result<Outcome, SessionError>;
+
+    /// Lengths of context, in ascending order, up to each of which a few rows are computed in a way
+    /// of its own. One that is as long as the context where length decides nothing.
+    fn ways(&self) -> Vec<usize> {
+        vec![self.ctx_len()]
+    }
+
+    /// From now on a few rows are computed in the way of at least this length, whatever their
+    /// positions; 0 for the way that fits. So each can be judged at positions whose results are
+    /// known.
+    fn take_way(&mut self, _context: usize) {}
 
     /// Whether it can answer this want itself.
     fn offers(&self, want: Want) -> bool;

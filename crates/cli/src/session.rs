@@ -153,6 +153,7 @@ fn f2_json(judged: &Judgement) -> Value {
 pub(crate) fn report_json(report: &Report) -> Map<String, Value> {
     let found = json!({
         "positions": report.positions,
+        "ways": report.ways,
         "min_cosine": number(report.min_cosine),
         "max_kl": number(report.max_kl),
         "argmax_agreement": number(report.argmax_agreement),
@@ -172,9 +173,14 @@ fn number(value: f64) -> Option<f64> {
 }
 
 fn first_bad_json(bad: &FirstBad) -> Value {
-    let headless::Located::Nodes(nodes) = &bad.located else {
-        return json!({ "position": bad.position, "step": bad.path.to_string(), "nodes": [] });
+    let names: Vec<&str> = match &bad.located {
+        headless::Located::Nodes(nodes) => nodes.iter().map(|node| node.node.as_str()).collect(),
+        _ => Vec::new(),
     };
-    let names: Vec<&str> = nodes.iter().map(|node| node.node.as_str()).collect();
-    json!({ "position": bad.position, "step": bad.path.to_string(), "nodes": names })
+    json!({
+        "position": bad.position,
+        "step": bad.path.to_string(),
+        "way": bad.way,
+        "nodes": names,
+    })
 }

@@ -183,11 +183,11 @@ impl Session for CpuSession {
     fn tapped(
         &mut self,
         batch: &Batch,
-        tap: &mut dyn Tap,
+        (tap, cancel): (&mut dyn Tap, &CancelToken),
         rows: &mut Rows,
     ) -> Result<Outcome, SessionError> {
         self.validate(batch)?;
-        self.compute(batch, &CancelToken::new(), Some(tap), rows)
+        self.compute(batch, cancel, Some(tap), rows)
     }
 
     fn offers(&self, want: Want) -> bool {

@@ -45,6 +45,8 @@ pub(crate) struct Enqueue<'a> {
     pub(crate) paging: &'a Paging<DeviceStore>,
     pub(crate) outputs: &'a mut Outputs,
     pub(crate) rows: &'a mut Rows,
+    /// The least context that a few rows are computed for.
+    pub(crate) way: usize,
     pub(crate) cancel: &'a CancelToken,
 }
 
@@ -74,7 +76,9 @@ impl Enqueue<'_> {
             let reached = runs.iter().map(|run| run.first_position + run.rows.len());
             let context = reached.max().unwrap_or(0);
             match (path, &mut tap, self.replies) {
-                (Path::Decode, None, Replies::Captured) => {
+                // Without a result there is nothing to be had from a graph of its own, which nobody
+                // would have judged.
+                (Path::Decode, None, Replies::Captured) if !wanted.is_empty() => {
                     self.decode(rows.len(), context, &wanted)?;
                 }
                 (path, tap, _) => {
@@ -133,17 +137,14 @@ impl Enqueue<'_> {
     /// A few rows: all launches are one, captured when they were first needed.
     fn decode(&mut self, rows: usize, context: usize, wanted: &Wanted) -> Result<(), Ended> {
         let rows = rows.next_power_of_two();
-        let bucket = Bucket {
-            rows,
-            context: bucket_of(context, self.paging.ctx_len()),
-            wanted: if wanted.is_empty() { 0 } else { rows },
-        };
+        let context = self.bucket_of(context);
+        let bucket = Bucket { rows, context };
         let forward = Forward {
             device: self.device,
             path: Path::Decode,
             rows,
-            context: bucket.context,
-            wanted: bucket.wanted,
+            context,
+            wanted: rows,
             runs: &[],
         };
         let machine = &mut *self.machine;
@@ -151,11 +152,8 @@ impl Enqueue<'_> {
             let (before, logits, source) = (&machine.before, &machine.logits, &machine.source);
             let captured = Graph::capture(self.device, || {
                 before.iter().try_for_each(|step| step.launch(&forward))?;
-                if bucket.wanted == 0 {
-                    return Ok(());
-                }
                 logits.launch(&forward)?;
-                source.report(self.device, bucket.wanted)
+                source.report(self.device, rows)
             })?;
             machine.graphs.insert(bucket, captured);
         }
@@ -180,7 +178,7 @@ impl Enqueue<'_> {
             path,
             rows,
             context: match path {
-                Path::Decode => bucket_of(context, self.paging.ctx_len()),
+                Path::Decode => self.bucket_of(context),
                 Path::Prefill => context,
             },
             wanted: 0,
@@ -211,6 +209,11 @@ impl Enqueue<'_> {
             self.fetch(group)?;
         }
         Ok(())
+    }
+
+    /// The context for which the launches of such a step are captured.
+    fn bucket_of(&self, context: usize) -> usize {
+        bucket_of(context.max(self.way), self.paging.ctx_len())
     }
 
     /// Enqueues the copies of results, after those before were taken.
@@ -265,13 +268,17 @@ fn tops(wanted: &[(usize, Want)]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The context for which the launches of such a step are captured.
+/// The contexts for which launches of a few rows are captured.
+pub(crate) fn buckets(ctx_len: usize) -> Vec<usize> {
+    let all = std::iter::successors(Some(CONTEXT_BUCKET_MIN), |bucket| Some(4 * bucket));
+    let shorter = all.take_while(|bucket| *bucket < ctx_len);
+    shorter.chain([ctx_len]).collect()
+}
+
+/// The one of them for a context.
 fn bucket_of(context: usize, ctx_len: usize) -> usize {
-    let mut bucket = CONTEXT_BUCKET_MIN;
-    while bucket < context {
-        bucket *= 4;
-    }
-    bucket.min(ctx_len).max(context)
+    let fits = |bucket: &usize| *bucket >= context;
+    buckets(ctx_len).into_iter().find(fits).unwrap_or(ctx_len)
 }
 
 #[cfg(test)]
@@ -294,5 +301,7 @@ mod tests {
         check(20_000, 30_000, 30_000);
         check(30_000, 30_000, 30_000);
         check(7, 20, 20);
+        assert_eq!(buckets(4096), [1024, 4096]);
+        assert_eq!(buckets(20_000), [1024, 4096, 16_384, 20_000]);
     }
 }

@@ -178,8 +178,6 @@ impl Blueprint {
 pub(crate) struct Bucket {
     pub(crate) rows: usize,
     pub(crate) context: usize,
-    /// Rows of logits.
-    pub(crate) wanted: usize,
 }
 
 /// Ready to run.

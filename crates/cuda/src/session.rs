@@ -10,7 +10,7 @@ use candor_backend::{
 };
 
 use crate::device::Fault;
-use crate::enqueue::{Ended, Enqueue};
+use crate::enqueue::{Ended, Enqueue, buckets};
 use crate::machine::{Base, Machine};
 use crate::outputs::{Outputs, TOP_MAX};
 use crate::state::DeviceStore;
@@ -24,6 +24,8 @@ pub(crate) struct CudaSession {
     open: VecDeque<Open>,
     /// Not in use by a forward.
     spare: Vec<Outputs>,
+    /// The least context that a few rows are computed for.
+    way: usize,
     base: Rc<Base>,
 }
 
@@ -65,6 +67,7 @@ impl CudaSession {
             next_ticket: 0,
             open: VecDeque::new(),
             spare: spare?,
+            way: 0,
             base,
         })
     }
@@ -114,6 +117,7 @@ impl CudaSession {
             paging: &self.paging,
             outputs: &mut outputs,
             rows: &mut rows,
+            way: self.way,
             cancel,
         };
         let state = match enqueue.batch(batch, tap) {
@@ -259,14 +263,22 @@ impl Session for CudaSession {
     fn tapped(
         &mut self,
         batch: &Batch,
-        tap: &mut dyn Tap,
+        (tap, cancel): (&mut dyn Tap, &CancelToken),
         rows: &mut Rows,
     ) -> Result<Outcome, SessionError> {
         self.validate(batch)?;
-        let open = self.start(batch, &CancelToken::new(), Some(tap))?;
+        let open = self.start(batch, cancel, Some(tap))?;
         let ticket = Ticket(open.ticket);
         self.open.push_back(open);
         self.collect(ticket, rows)
+    }
+
+    fn ways(&self) -> Vec<usize> {
+        buckets(self.paging.ctx_len())
+    }
+
+    fn take_way(&mut self, context: usize) {
+        self.way = context;
     }
 
     fn offers(&self, want: Want) -> bool {

@@ -173,6 +173,7 @@ fn report(first_bad: Option<FirstBad>) -> Arc<Report> {
         },
         positions: 289,
         asked: 289,
+        ways: 8,
         min_cosine: 0.999_87,
         max_kl: 0.001,
         mean_kl: 0.000_1,
@@ -188,6 +189,7 @@ fn rejected(located: Located) -> WhyNot {
     WhyNot::Rejected(report(Some(FirstBad {
         position: 12,
         path: Path::Prefill,
+        way: None,
         rule: "cosine",
         found: String::from("a cosine of 0.31"),
         cosine: Some(0.31),

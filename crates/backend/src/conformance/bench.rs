@@ -160,7 +160,8 @@ impl Bench {
         let mut seen = Seen::default();
         for tokens in parts {
             let batch = Batch::of_slot(SLOT, tokens, Want::Logits);
-            let outcome = session.tapped(&batch, &mut seen, &mut Rows::default());
+            let showing = (&mut seen as &mut dyn Tap, &CancelToken::new());
+            let outcome = session.tapped(&batch, showing, &mut Rows::default());
             assert_eq!(outcome.expect("the forward succeeds"), Outcome::Done);
         }
         seen.0

@@ -10,7 +10,7 @@ use super::bench::{
 };
 use crate::{
     Batch, CancelToken, Feed, LoadError, Loaded, Outcome, Part, Progress, Row, RowOutput, Rows,
-    Session, SessionError, SlotId, Step, Want,
+    Session, SessionError, SlotId, Step, Tap, Want,
 };
 
 /// Over the border of a page of 256, and at full size over the 512 rows of the largest chunk below.
@@ -328,7 +328,8 @@ fn check_tap(subject: &Subject, bench: &Bench, loaded: &dyn Loaded, prompt: &[u3
     let expected = run(&mut *session, &batch);
     session.reset(SLOT).expect("the slot is there");
     let (mut seen, mut rows) = (Seen::default(), Rows::default());
-    let outcome = session.tapped(&batch, &mut seen, &mut rows);
+    let showing = (&mut seen as &mut dyn Tap, &CancelToken::new());
+    let outcome = session.tapped(&batch, showing, &mut rows);
     assert_eq!(outcome.expect("the forward succeeds"), Outcome::Done);
     assert!(rows.outputs == expected, "{}", bench.graph.architecture);
     assert_eq!(session.position(SLOT), prompt.len());

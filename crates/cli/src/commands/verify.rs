@@ -104,6 +104,7 @@ fn as_json(found: &Verification) -> Value {
         "verdict": found.kind.name(),
         "mode": null,
         "positions": 0,
+        "ways": 0,
         "min_cosine": null,
         "max_kl": null,
         "argmax_agreement": null,

@@ -1,6 +1,6 @@
 //! The tiny models.
 
-use candor_backend::{Batch, Precision, Rows, Tap, Want};
+use candor_backend::{Batch, CancelToken, Precision, Rows, Tap, Want};
 
 use crate::data::{self, Case, Golden};
 use crate::runner::{self, SLOT};
@@ -137,7 +137,11 @@ fn check_trace(golden: &Golden, case: &Case, numbers: &[f32], kind: Kind) {
     let mut tap = Trace(Vec::new());
     let batch = Batch::of_slot(SLOT, &case.tokens, Want::Logits);
     session
-        .tapped(&batch, &mut tap, &mut Rows::default())
+        .tapped(
+            &batch,
+            (&mut tap, &CancelToken::new()),
+            &mut Rows::default(),
+        )
         .expect("the forward succeeds");
     assert!(case.trace_f32.len() >= 3, "a layer and the end");
     for trace in &case.trace_f32 {

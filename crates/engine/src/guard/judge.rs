@@ -1,18 +1,18 @@
 //! Holding a candidate against the reference: [`verify`].
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use candor_backend::{DeviceInfo, Model, Numerics, RowOutput, Session, SessionError, Want};
 
 use super::compare::{KeptRow, Unfit, best_of};
-use super::locate::locate;
-use super::probe::Probe;
+use super::locate::{At, locate};
+use super::probe::{Cut, Probe};
 use super::remembered::Remembered;
-use super::routing::{Question, excuse, has_experts};
-use super::rules::{Broken, Evidence, OwnBest, RULES, Row, Seen, asks_for_an_excuse, judge};
-use super::run::{Ended, Runner, Watching, for_reference, run_all, tell};
+use super::routing::{self, Question, has_experts};
+use super::rules::{Broken, Evidence, OwnBest, RULES, Row, Seen, Spot, asks_for_an_excuse, judge};
+use super::run::{Ended, Pass, Runner, Show, Watching, for_reference, run_all};
 use super::verdict::{Basis, FirstBad, Located, Mode, NotJudged, Path, Report, VerdictId};
 use super::{Candidate, Servable};
 
@@ -89,9 +89,11 @@ pub(super) fn verified(
     watching: &mut Watching<'_>,
 ) -> Result<(Report, Arc<Remembered>), NotJudged> {
     let remembered = reference.remembered.take().filter(|kept| kept.is_of(probe));
+    let session = &mut *candidate.session;
     let mut trial = Trial {
         reference,
-        candidate: &mut *candidate.session,
+        cuts: probe.all_cuts(&session.ways()),
+        candidate: session,
         probe,
         watching,
         session: None,
@@ -100,33 +102,36 @@ pub(super) fn verified(
     let mut basis = Basis::Computed;
     let mut outcome = None;
     if let Some(kept) = remembered {
-        let seen = trial.candidate_run(&kept)?;
+        let mut seen = trial.candidate_run(&kept)?;
+        trial.excuse_by(&mut seen.evidence, &kept)?;
         // What does not agree with kept logits is held against the reference itself.
         if judge(RULES, &seen.evidence).is_none() {
             basis = Basis::Remembered;
             outcome = Some((kept, seen));
         }
     }
-    let (kept, mut seen) = match outcome {
+    let (kept, seen) = match outcome {
         Some(outcome) => outcome,
         None => {
-            let kept = Arc::new(trial.reference_run()?);
-            let seen = trial.candidate_run(&kept)?;
-            (kept, seen)
+            let mut kept = trial.reference_run()?;
+            let mut seen = trial.candidate_run(&kept)?;
+            trial.show_routing(&seen.evidence, &mut kept)?;
+            trial.excuse_by(&mut seen.evidence, &kept)?;
+            (Arc::new(kept), seen)
         }
     };
-    trial.excuse_near_ties(&mut seen.evidence, kept.greedy())?;
     let broken = judge(RULES, &seen.evidence);
     let first_bad = match broken {
         Some(broken) => Some(trial.explain(broken, &seen.evidence, &kept)?),
         None => None,
     };
-    let reference_time = trial.reference_time;
     let judged = Judged {
         policy,
         basis,
+        reference_time: trial.reference_time,
+        asked: probe.judged(),
+        ways: trial.cuts.iter().filter(|cut| cut.way > 0).count(),
         device: candidate.device.clone(),
-        reference_time,
     };
     // Nothing of the check stays in the way of the first conversation.
     candidate.empty();
@@ -138,6 +143,8 @@ struct Trial<'a, 'b, 'c> {
     reference: &'a mut Reference<'b>,
     candidate: &'a mut dyn Session,
     probe: &'a Probe,
+    /// The candidate's forwards, the greedy step last.
+    cuts: Vec<Cut>,
     watching: &'a mut Watching<'c>,
     /// The reference's session, once one was needed.
     session: Option<Box<dyn Session>>,
@@ -185,15 +192,15 @@ impl Trial<'_, '_, '_> {
         let session = self.session.as_mut().expect("it was opened just now");
         let (probe, watching) = (self.probe, &mut *self.watching);
         let judged = probe.judged();
-        let total = 2 * (probe.ids().len() + 1);
+        let pass = Pass { before: 0, of: 2 };
         let mut rows = Vec::with_capacity(judged);
         let mut runner = Runner::new(&mut **session).map_err(of_reference)?;
         let ran = run_all(
             &mut runner,
             probe,
-            (&for_reference(probe), 0, total),
+            (&for_reference(probe), pass),
             watching,
-            &mut |_, _, logits| rows.push(KeptRow::new(logits, rows.len(), judged)),
+            &mut |_, logits| rows.push(KeptRow::new(logits, rows.len(), judged)),
         );
         ran.map_err(of_reference)?;
         let not_finite = || NotJudged::Reference {
@@ -218,82 +225,105 @@ impl Trial<'_, '_, '_> {
     fn candidate_run(&mut self, kept: &Remembered) -> Result<Given, NotJudged> {
         let (probe, watching) = (self.probe, &mut *self.watching);
         let numerics = self.candidate.numerics();
-        let (done, total) = match self.session {
-            Some(_) => (probe.ids().len() + 1, 2 * (probe.ids().len() + 1)),
-            None => (0, probe.ids().len() + 1),
+        let pass = match self.session {
+            Some(_) => Pass { before: 1, of: 2 },
+            None => Pass::ONLY,
         };
-        let mut evidence = Evidence {
-            numerics,
-            positions: Vec::with_capacity(probe.judged()),
-            asked: probe.judged(),
-            next: probe.first_judged(),
-            best: None,
-        };
+        let first = probe.first_judged();
+        let spots = self.cuts.iter().flat_map(|cut| {
+            let judged = cut.rows.clone().filter(|position| *position >= first);
+            judged.map(|position| cut.spot(position))
+        });
+        let spots: Vec<Spot> = spots.collect();
         let mut runner = Runner::new(self.candidate).map_err(of_candidate)?;
-        let positions = &mut evidence.positions;
-        let mut show = |position: usize, path: Path, logits: &mut [f32]| {
-            if let Some(row) = kept.row(position) {
-                positions.push(seen(row, logits, position, path));
+        let mut positions = Vec::with_capacity(spots.len());
+        let mut show = |spot: Spot, logits: &mut [f32]| {
+            if let Some(row) = kept.row(spot.position) {
+                positions.push(seen(row, logits, spot));
             }
         };
-        let cuts = probe.cuts();
-        let ran = run_all(
-            &mut runner,
-            probe,
-            (&cuts, done, total),
-            watching,
-            &mut show,
-        );
+        let (_, cuts) = self.cuts.split_last().expect("the greedy step is one");
+        let ran = run_all(&mut runner, probe, (cuts, pass), watching, &mut show);
         let ran = ran.and_then(|()| {
-            tell(watching, done + probe.ids().len(), total)?;
+            let len = probe.ids().len();
+            pass.tell(len, len + 1, watching)?;
             greedy_step(&mut runner, kept.greedy(), watching, &mut show)
         });
-        evidence.next += evidence.positions.len();
+        let mut best = None;
         match ran {
-            Ok(best) => evidence.best = best,
+            Ok(own) => best = own,
             Err(Ended::Failed(SessionError::NotFinite { .. })) => {
-                let (position, path) = (evidence.next, path_of(probe, evidence.next));
-                evidence.next += 1;
-                evidence.positions.push(Seen {
-                    position,
-                    path,
-                    row: Row::NotFinite,
-                    excused: false,
-                });
+                let (spot, row) = (next_of(&spots, positions.len()), Row::NotFinite);
+                let excused = false;
+                positions.push(Seen { spot, row, excused });
             }
             Err(ended) => return Err(of_candidate(ended)),
         }
+        let evidence = Evidence {
+            numerics,
+            asked: spots.len(),
+            next: next_of(&spots, positions.len()),
+            positions,
+            best,
+        };
         let time = runner.spent;
         Ok(Given { evidence, time })
     }
 
-    /// A row that went through other experts than the reference's, because two were all but tied,
-    /// is measured less strictly.
-    fn excuse_near_ties(&mut self, evidence: &mut Evidence, greedy: u32) -> Result<(), NotJudged> {
-        let numerics = evidence.numerics;
-        let asks = |seen: &&mut Seen| asks_for_an_excuse(numerics, seen);
-        let positions = evidence.positions.iter_mut().filter(asks);
-        let asking: HashSet<usize> = positions.map(|seen| seen.position).collect();
-        let model = self.reference.model;
-        if asking.is_empty() || !has_experts(model) {
+    /// The spots that an excuse would help.
+    fn asking(&self, evidence: &Evidence) -> Vec<Spot> {
+        let asks = |seen: &&Seen| asks_for_an_excuse(evidence.numerics, seen);
+        if !has_experts(self.reference.model) {
+            return Vec::new();
+        }
+        let asking = evidence.positions.iter().filter(asks);
+        asking.map(|seen| seen.spot).collect()
+    }
+
+    /// Adds to what is kept of the reference what excuses rest on.
+    fn show_routing(
+        &mut self,
+        evidence: &Evidence,
+        kept: &mut Remembered,
+    ) -> Result<(), NotJudged> {
+        let asking = self.asking(evidence);
+        if asking.is_empty() {
             return Ok(());
         }
+        let at: BTreeSet<usize> = asking.iter().map(|spot| spot.position).collect();
         self.session()?;
         let session = self.session.as_mut().expect("it was opened just now");
-        let mut sides = (
-            Runner::new(&mut **session).map_err(of_reference)?,
-            Runner::new(self.candidate).map_err(of_candidate)?,
-        );
+        let mut runner = Runner::new(&mut **session).map_err(of_reference)?;
+        let ids = self.probe.ids_with(kept.greedy());
+        let cuts = self.probe.all_cuts(&[]);
+        let of = (&ids[..], &cuts[..]);
+        let shown = routing::show(self.reference.model, of, &at, (&mut runner, self.watching));
+        kept.set_routing(shown.map_err(of_reference)?);
+        Ok(())
+    }
+
+    /// A row that went through other experts than the reference's, because two were all but tied,
+    /// is measured less strictly.
+    fn excuse_by(&mut self, evidence: &mut Evidence, kept: &Remembered) -> Result<(), NotJudged> {
+        let asking = self.asking(evidence);
+        let Some(routing) = kept.routing().filter(|kept| kept.covers(&asking)) else {
+            return Ok(());
+        };
+        if asking.is_empty() {
+            return Ok(());
+        }
+        let mut runner = Runner::new(self.candidate).map_err(of_candidate)?;
+        let ids = self.probe.ids_with(kept.greedy());
         let question = Question {
-            model,
-            probe: self.probe,
-            greedy,
-            numerics,
+            model: self.reference.model,
+            of: (&ids, &self.cuts),
+            numerics: evidence.numerics,
             asking: &asking,
         };
-        let excused = excuse(question, &mut sides, self.watching).map_err(of_candidate)?;
+        let excused = question.excused(routing, (&mut runner, self.watching));
+        let excused = excused.map_err(of_candidate)?;
         for seen in &mut evidence.positions {
-            seen.excused = excused.contains(&seen.position);
+            seen.excused = excused.contains(&seen.spot);
         }
         Ok(())
     }
@@ -305,7 +335,7 @@ impl Trial<'_, '_, '_> {
         evidence: &Evidence,
         kept: &Remembered,
     ) -> Result<FirstBad, NotJudged> {
-        let at = |seen: &&Seen| seen.position == broken.position;
+        let at = |seen: &&Seen| seen.spot == broken.spot;
         let measure = evidence
             .positions
             .iter()
@@ -314,7 +344,7 @@ impl Trial<'_, '_, '_> {
                 Row::Compared(measure) => Some(measure),
                 Row::Length { .. } | Row::NotFinite => None,
             });
-        let located = match self.locate(broken.position, evidence.numerics, kept) {
+        let located = match self.locate(broken.spot, evidence.numerics, kept) {
             Ok(located) => located,
             Err(NotJudged::Stopped) => return Err(NotJudged::Stopped),
             Err(other) => Located::Unknown {
@@ -322,8 +352,9 @@ impl Trial<'_, '_, '_> {
             },
         };
         Ok(FirstBad {
-            position: broken.position,
-            path: broken.path,
+            position: broken.spot.position,
+            path: broken.spot.path,
+            way: (broken.spot.way > 0).then_some(broken.spot.way),
             rule: broken.rule,
             found: broken.found,
             cosine: measure.map(|m| m.cosine),
@@ -336,7 +367,7 @@ impl Trial<'_, '_, '_> {
 
     fn locate(
         &mut self,
-        position: usize,
+        spot: Spot,
         numerics: Numerics,
         kept: &Remembered,
     ) -> Result<Located, NotJudged> {
@@ -347,28 +378,32 @@ impl Trial<'_, '_, '_> {
             Runner::new(self.candidate).map_err(of_candidate)?,
         );
         let graph = &self.reference.model.graph;
-        let at = (position, kept);
-        let located = locate(graph, self.probe, at, numerics, (&mut sides, self.watching));
+        let at = At {
+            spot,
+            row: kept.row(spot.position),
+            numerics,
+        };
+        let ids = self.probe.ids_with(kept.greedy());
+        let cuts = (&self.probe.all_cuts(&[])[..], &self.cuts[..]);
+        let located = locate(graph, (&ids, cuts), at, (&mut sides, self.watching));
         located.map_err(of_candidate)
     }
 }
 
-/// The way by which a position of a probe is computed.
-fn path_of(probe: &Probe, position: usize) -> Path {
-    let cuts = probe.cuts();
-    let cut = cuts.iter().find(|cut| cut.rows.contains(&position));
-    cut.map_or(Path::Greedy, |cut| cut.path)
+/// The spot after so many; where there are no more the last.
+fn next_of(spots: &[Spot], seen: usize) -> Spot {
+    let last = spots.len().saturating_sub(1);
+    spots[seen.min(last)]
 }
 
-pub(super) fn seen(row: &KeptRow, logits: &[f32], position: usize, path: Path) -> Seen {
+pub(super) fn seen(row: &KeptRow, logits: &[f32], spot: Spot) -> Seen {
     let row = match row.compare(logits) {
         Ok(measure) => Row::Compared(measure),
         Err(Unfit::Length { found, expected }) => Row::Length { found, expected },
         Err(Unfit::NotFinite { .. }) => Row::NotFinite,
     };
     Seen {
-        position,
-        path,
+        spot,
         row,
         excused: false,
     }
@@ -379,15 +414,21 @@ fn greedy_step(
     runner: &mut Runner<'_>,
     token: u32,
     watching: &mut Watching<'_>,
-    show: &mut dyn FnMut(usize, Path, &mut [f32]),
+    show: &mut Show<'_>,
 ) -> Result<Option<OwnBest>, Ended> {
     let slot = runner.slot();
+    runner.session().take_way(0);
     runner.session().checkpoint(slot)?;
     let position = runner.session().position(slot);
+    let spot = Spot {
+        position,
+        path: Path::Greedy,
+        way: 0,
+    };
     let mut by_logits = None;
     if let [RowOutput::Logits(logits)] = runner.forward(&[token], |_| Want::Logits, watching)? {
         by_logits = best_of(logits);
-        show(position, Path::Greedy, logits);
+        show(spot, logits);
     }
     let top = Want::Top { k: 1 };
     if !runner.session().offers(top) || runner.session().seek(slot, position)? != position {
@@ -398,7 +439,7 @@ fn greedy_step(
         _ => None,
     };
     Ok(Some(OwnBest {
-        position,
+        spot,
         by_logits,
         by_device,
     }))
@@ -410,6 +451,10 @@ struct Judged {
     basis: Basis,
     device: DeviceInfo,
     reference_time: Duration,
+    /// Positions that were to be judged.
+    asked: usize,
+    /// Forwards that were repeated in the way of a longer context.
+    ways: usize,
 }
 
 impl Judged {
@@ -425,6 +470,8 @@ impl Judged {
             .filter(|m| m.reference_token == m.candidate_token);
         // A row that cannot be compared agrees in nothing.
         let lowest = if compared < seen { 0.0 } else { 1.0 };
+        // What is repeated in another way is the same position.
+        let once = || evidence.positions.iter().filter(|seen| seen.spot.way == 0);
         let in_ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         Report {
             id: self.policy.id,
@@ -432,18 +479,15 @@ impl Judged {
             basis: self.basis,
             device: self.device,
             numerics: evidence.numerics,
-            positions: evidence.positions.len(),
-            asked: evidence.asked,
+            positions: once().count(),
+            asked: self.asked,
+            ways: self.ways,
             min_cosine: measures.clone().map(|m| m.cosine).fold(lowest, f64::min),
             max_kl: measures.clone().map(|m| m.kl).fold(0.0, f64::max),
             mean_kl: measures.clone().map(|m| m.kl).fold(0.0, |a, b| a + b)
                 / compared.max(1) as f64,
             argmax_agreement: same.count() as f64 / seen.max(1) as f64,
-            near_ties: evidence
-                .positions
-                .iter()
-                .filter(|seen| seen.excused)
-                .count(),
+            near_ties: once().filter(|seen| seen.excused).count(),
             first_bad,
             reference_ms: in_ms(self.reference_time),
             candidate_ms: in_ms(given.time),

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use candor_arch::{Graph, Op};
 use candor_backend::{Numerics, RowOutput, SessionError, Tap, Want};
 
+use super::compare::KeptRow;
 use super::judge::seen;
-use super::probe::{Cut, Probe};
-use super::remembered::Remembered;
-use super::rules::{Evidence, RULES, judge, limits};
-use super::run::{Ended, Runner, Watching, tell};
+use super::probe::Cut;
+use super::rules::{Evidence, RULES, Spot, judge, limits};
+use super::run::{Ended, Pass, Runner, Watching};
 use super::verdict::{Located, NodeDistance};
 
 /// By how much a node's distance exceeds those of its inputs where something new goes wrong. No
@@ -30,55 +30,63 @@ const NODES_MAX: usize = 8;
 /// The reference and the candidate.
 pub(crate) type Sides<'a> = (Runner<'a>, Runner<'a>);
 
-/// Looks for the first node whose values differ at a position.
+/// What is to be located.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) spot: Spot,
+    /// What the reference gave there.
+    pub(crate) row: Option<&'a KeptRow>,
+    pub(crate) numerics: Numerics,
+}
+
+/// Looks for the first node whose values differ at a spot. The cuts are those of the reference and
+/// those of the candidate.
 pub(crate) fn locate(
     graph: &Graph,
-    probe: &Probe,
-    (position, kept): (usize, &Remembered),
-    numerics: Numerics,
+    (ids, cuts): (&[u32], (&[Cut], &[Cut])),
+    at: At<'_>,
     (sides, watching): (&mut Sides<'_>, &mut Watching<'_>),
 ) -> Result<Located, Ended> {
-    let mut ids = probe.ids().to_vec();
-    ids.push(kept.greedy());
-    let cuts = probe.cuts_with_greedy();
-    let at = cuts.iter().position(|cut| cut.rows.contains(&position));
-    let Some(at) = at else {
+    let Spot { position, way, .. } = at.spot;
+    let holds = |cut: &Cut, way: usize| cut.way == way && cut.rows.contains(&position);
+    let of_reference = cuts.0.iter().position(|cut| holds(cut, 0));
+    let of_candidate = cuts.1.iter().position(|cut| holds(cut, way));
+    let Some((reference, candidate)) = of_reference.zip(of_candidate) else {
         let reason = format!("position {position} is not part of the check");
         return Ok(Located::Unknown { reason });
     };
-    let (before, cut) = (&cuts[..at], &cuts[at]);
-    let row = position - cut.rows.start;
-    let place = Place {
-        ids: &ids,
-        before,
-        cut,
-        row,
+    let place = |cuts, at| Place {
+        ids,
+        cuts,
+        at,
+        position,
     };
-    let reference = place.read(&mut sides.0, watching)?;
-    let candidate = place.read(&mut sides.1, watching)?;
-    if let Some(row) = kept.row(position) {
+    let reference = place(cuts.0, reference).read(&mut sides.0, watching)?;
+    let candidate = place(cuts.1, candidate).read(&mut sides.1, watching)?;
+    let numerics = at.numerics;
+    if let Some(row) = at.row {
         let evidence = Evidence {
             numerics,
-            positions: vec![seen(row, &candidate.logits, position, cut.path)],
+            positions: vec![seen(row, &candidate.logits, at.spot)],
             asked: 1,
-            next: position,
+            next: at.spot,
             best: None,
         };
         if judge(RULES, &evidence).is_none() {
             return Ok(Located::OnlyTogether);
         }
     }
-    let limit = limits(numerics, cut.path).node;
+    let limit = limits(numerics, at.spot.path).node;
     Ok(name(&distances(graph, &reference, &candidate), limit))
 }
 
-/// One row of one forward of a probe.
+/// A position in one of the forwards of a probe.
 pub(crate) struct Place<'a> {
     pub(crate) ids: &'a [u32],
-    pub(crate) before: &'a [Cut],
-    pub(crate) cut: &'a Cut,
-    /// Within the forward.
-    pub(crate) row: usize,
+    pub(crate) cuts: &'a [Cut],
+    /// Which of the forwards.
+    pub(crate) at: usize,
+    pub(crate) position: usize,
 }
 
 impl Place<'_> {
@@ -88,19 +96,22 @@ impl Place<'_> {
         runner: &mut Runner<'_>,
         watching: &mut Watching<'_>,
     ) -> Result<Read, Ended> {
-        for earlier in self.before {
-            tell(watching, earlier.rows.start, self.ids.len())?;
-            let tokens = &self.ids[earlier.rows.clone()];
-            runner.forward(tokens, |_| Want::Nothing, watching)?;
+        for at in 0..self.at {
+            let rows = self.cuts[at].rows.clone();
+            Pass::ONLY.tell(rows.start, self.ids.len(), watching)?;
+            runner.stand((self.cuts, at), self.ids, watching)?;
+            runner.forward(&self.ids[rows], |_| Want::Nothing, watching)?;
         }
-        tell(watching, self.cut.rows.start, self.ids.len())?;
-        let mut tap = RowTap::new(self.row);
-        let want = |i: usize| match i == self.row {
+        let rows = self.cuts[self.at].rows.clone();
+        Pass::ONLY.tell(rows.start, self.ids.len(), watching)?;
+        runner.stand((self.cuts, self.at), self.ids, watching)?;
+        let row = self.position - rows.start;
+        let mut tap = RowTap::new(row);
+        let want = |i: usize| match i == row {
             true => Want::Logits,
             false => Want::Nothing,
         };
-        let tokens = &self.ids[self.cut.rows.clone()];
-        let logits = match runner.tapped(tokens, want, &mut tap) {
+        let logits = match runner.tapped(&self.ids[rows], want, &mut tap, watching) {
             Ok([RowOutput::Logits(logits)]) => std::mem::take(logits),
             // What was shown until then says where it began.
             Ok(_) | Err(Ended::Failed(SessionError::NotFinite { .. })) => Vec::new(),

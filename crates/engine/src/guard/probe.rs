@@ -7,6 +7,7 @@ use candor_text::{ChatFormat, Ends, RenderRequest, Tokenizer};
 use serde_json::json;
 
 use super::remembered::checksum;
+use super::rules::Spot;
 use super::verdict::{NotJudged, Path};
 use crate::schedule::CHUNK_TOKENS;
 
@@ -70,6 +71,19 @@ pub struct Probe {
 pub(crate) struct Cut {
     pub(crate) rows: Range<usize>,
     pub(crate) path: Path,
+    /// The least context that it is computed for; 0 for what fits. One of a session's ways.
+    pub(crate) way: usize,
+}
+
+impl Cut {
+    /// Where one of its positions is judged.
+    pub(crate) fn spot(&self, position: usize) -> Spot {
+        Spot {
+            position,
+            path: self.path,
+            way: self.way,
+        }
+    }
 }
 
 impl Probe {
@@ -147,15 +161,38 @@ impl Probe {
         self.ids.len() - self.first_judged + 1
     }
 
-    /// The forwards with the greedy step.
-    pub(crate) fn cuts_with_greedy(&self) -> Vec<Cut> {
+    /// The forwards with the greedy step, in all of these ways.
+    ///
+    /// A few rows are computed in another way where a context has grown long. So of each number of
+    /// rows the first forward is repeated, from the same position, in the ways of longer contexts.
+    /// Shorter ones are not served from there.
+    pub(crate) fn all_cuts(&self, ways: &[usize]) -> Vec<Cut> {
+        let mut all: Vec<Cut> = Vec::new();
+        for cut in self.cuts() {
+            let is_first =
+                |other: &&Cut| other.path == Path::Decode && other.rows.len() == cut.rows.len();
+            let repeated = cut.path == Path::Decode && all.iter().find(is_first).is_none();
+            let longer = ways.iter().filter(|way| **way >= cut.rows.end).skip(1);
+            let longer = longer.filter(|_| repeated).map(|way| Cut {
+                way: *way,
+                ..cut.clone()
+            });
+            let longer: Vec<Cut> = longer.collect();
+            all.push(cut);
+            all.extend(longer);
+        }
         let len = self.ids.len();
-        let mut cuts = self.cuts();
-        cuts.push(Cut {
+        all.push(Cut {
             rows: len..len + 1,
             path: Path::Greedy,
+            way: 0,
         });
-        cuts
+        all
+    }
+
+    /// All tokens with the one of the greedy step.
+    pub(crate) fn ids_with(&self, greedy: u32) -> Vec<u32> {
+        self.ids.iter().copied().chain([greedy]).collect()
     }
 
     /// The forwards, in order: prefill in unequal parts, then the tail as replies are written.
@@ -183,7 +220,7 @@ impl Probe {
                 ..=DECODE_ROWS_MAX => Path::Decode,
                 _ => Path::Prefill,
             };
-            Cut { rows, path }
+            Cut { rows, path, way: 0 }
         };
         ends.into_iter().map(cut).collect()
     }

@@ -1,12 +1,14 @@
 //! Logits of the reference that are kept, so that a later load needs the device alone.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use half::f16;
+use half::{bf16, f16};
 
 use super::compare::{Entries, KeptRow};
 use super::probe::Probe;
+use super::routing::{KeptRouting, SAMPLE};
 
 /// What kept logits belong to. Where any part differs, they are of no use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +61,8 @@ pub struct Remembered {
     greedy: u32,
     /// One for each judged position, the greedy step last.
     rows: Vec<KeptRow>,
+    /// What excuses by near ties of experts rest on, if one was asked for.
+    routing: Option<KeptRouting>,
 }
 
 /// Why kept bytes are of no use.
@@ -92,7 +96,7 @@ pub enum RememberedError {
 
 /// What kept logits begin with. The number counts changes of the form, of the probe and of what is
 /// kept of a row.
-const MAGIC: [u8; 8] = *b"CandorF1";
+const MAGIC: [u8; 8] = *b"CandorF2";
 
 /// Tokens of a probe that is kept: prompts longer than this are not.
 const IDS_MAX: usize = 1 << 20;
@@ -103,6 +107,15 @@ const VOCABULARY_MAX: usize = 1 << 24;
 /// Best entries of a row, far above what is kept of one.
 const BEST_MAX: usize = 1 << 12;
 
+/// Routers of a model: one a layer.
+const ROUTERS_MAX: usize = 1 << 12;
+
+/// Experts of a router, far above those of any model.
+const EXPERTS_MAX: usize = 1 << 16;
+
+/// Nodes of all positions that ask for an excuse.
+const NODES_MAX: usize = 1 << 24;
+
 impl Remembered {
     pub(super) fn new(probe: &Probe, greedy: u32, rows: Vec<KeptRow>) -> Self {
         Self {
@@ -110,7 +123,16 @@ impl Remembered {
             first_judged: probe.first_judged(),
             greedy,
             rows,
+            routing: None,
         }
+    }
+
+    pub(super) fn set_routing(&mut self, routing: KeptRouting) {
+        self.routing = Some(routing);
+    }
+
+    pub(super) fn routing(&self) -> Option<&KeptRouting> {
+        self.routing.as_ref()
     }
 
     /// Whether it belongs to this probe, and is complete.
@@ -142,6 +164,7 @@ impl Remembered {
         for row in &self.rows {
             put_row(row, &mut out);
         }
+        put_routing(self.routing.as_ref(), &mut out);
         let sum = checksum(&out);
         out.extend(sum.to_le_bytes());
         out
@@ -175,6 +198,7 @@ impl Remembered {
         let rows = (0..n_rows)
             .map(|_| reader.row())
             .collect::<Result<_, _>>()?;
+        let routing = reader.routing(n_ids + 1)?;
         if reader.at != body.len() {
             let (found, expected) = (bytes.len(), reader.at + sum.len());
             return Err(RememberedError::Length { found, expected });
@@ -184,6 +208,7 @@ impl Remembered {
             first_judged,
             greedy,
             rows,
+            routing,
         })
     }
 }
@@ -206,6 +231,31 @@ fn put_row(row: &KeptRow, out: &mut Vec<u8>) {
             .iter()
             .flat_map(|value| value.to_bits().to_le_bytes()),
     );
+}
+
+fn put_routing(routing: Option<&KeptRouting>, out: &mut Vec<u8>) {
+    let mut put = |number: usize| out.extend((number as u32).to_le_bytes());
+    let Some(KeptRouting { numbers, nodes }) = routing else {
+        return put(0);
+    };
+    put(numbers.len());
+    for of_positions in numbers {
+        put(of_positions.len());
+        put(of_positions.first().map_or(0, Vec::len));
+        for number in of_positions.iter().flatten() {
+            put(number.to_bits() as usize);
+        }
+    }
+    let mut keys: Vec<_> = nodes.keys().copied().collect();
+    keys.sort_unstable();
+    put(keys.len());
+    for (position, node) in keys {
+        let values = &nodes[&(position, node)];
+        [position, node, values.len()]
+            .into_iter()
+            .for_each(&mut put);
+        values.iter().for_each(|value| put(value.to_bits().into()));
+    }
 }
 
 struct Reader<'a> {
@@ -269,6 +319,36 @@ impl Reader<'_> {
             argmax,
             vocabulary,
         })
+    }
+}
+
+impl Reader<'_> {
+    fn routing(&mut self, positions: usize) -> Result<Option<KeptRouting>, RememberedError> {
+        let n_routers = self.count("the number of routers", ROUTERS_MAX)?;
+        if n_routers == 0 {
+            return Ok(None);
+        }
+        let mut numbers = Vec::new();
+        for _ in 0..n_routers {
+            let n_positions = self.count("the positions of a router", positions)?;
+            let n_experts = self.count("the number of experts", EXPERTS_MAX)?;
+            let mut of_positions = Vec::new();
+            for _ in 0..n_positions {
+                let said = (0..n_experts).map(|_| self.number().map(f32::from_bits));
+                of_positions.push(said.collect::<Result<_, _>>()?);
+            }
+            numbers.push(of_positions);
+        }
+        let mut nodes = HashMap::new();
+        for _ in 0..self.count("the number of nodes", NODES_MAX)? {
+            let position = self.count("the position of a node", positions)?;
+            let node = self.count("a node", NODES_MAX)?;
+            let n_values = self.count("the values of a node", SAMPLE)?;
+            let value = |_| self.number().map(|bits| bf16::from_bits(bits as u16));
+            let values = (0..n_values).map(value).collect::<Result<_, _>>()?;
+            nodes.insert((position, node), values);
+        }
+        Ok(Some(KeptRouting { numbers, nodes }))
     }
 }
 

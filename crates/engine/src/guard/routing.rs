@@ -3,21 +3,27 @@
 //! A router takes the few largest of many numbers. Where the last one taken and the first one left
 //! are all but tied, a right device may take the other, and what follows differs by a whole expert.
 //! So before logits are held against each other strictly, the router's own numbers are: both sides
-//! show what went into it, and the numbers are computed here from that.
+//! show what went into it, and the numbers are computed here from that. What the reference showed is
+//! kept with its logits, so that a later check needs the candidate alone.
 //!
 //! A position is excused if its own first choice that differs was near a tie, or if it reads, from
 //! the context, what an earlier position left there after one, and nothing went wrong before that.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use candor_arch::{Graph, NodeId, Op, Routing, WeightId};
 use candor_backend::{Model, Numerics, Tap, Want};
 use half::bf16;
 
-use super::locate::{Off, Sides, WIDTH_MIN, begins, distance};
-use super::probe::Probe;
-use super::rules::limits;
-use super::run::{Ended, Runner, Watching, tell};
+use super::locate::{Off, WIDTH_MIN, begins, distance};
+use super::probe::Cut;
+use super::rules::{Spot, limits};
+use super::run::{Ended, Pass, Runner, Watching};
+
+/// Values of a node at a position that a distance is taken from. All of them would be 3 MB at a
+/// position of a mixture of 30 billion weights, and a quarter of a probe's positions may ask; of so
+/// many, spread over all of it, the distance is right within a tenth, and limits are factors apart.
+pub(crate) const SAMPLE: usize = 128;
 
 /// Whether a model chooses experts at all.
 pub(crate) fn has_experts(model: &Model) -> bool {
@@ -25,78 +31,131 @@ pub(crate) fn has_experts(model: &Model) -> bool {
     nodes.any(|node| matches!(node.op, Op::Experts { .. }))
 }
 
+/// What the reference shows of its routers, and of what lies between them. Kept with its logits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct KeptRouting {
+    /// What each router says, by position.
+    pub(crate) numbers: Vec<Vec<Vec<f32>>>,
+    /// A sample of each node's values where an excuse was asked for: by position and node.
+    pub(crate) nodes: HashMap<(usize, usize), Vec<bf16>>,
+}
+
+impl KeptRouting {
+    /// Whether it says something at each of these spots.
+    pub(crate) fn covers(&self, asking: &[Spot]) -> bool {
+        let positions: HashSet<usize> = self.nodes.keys().map(|(position, _)| *position).collect();
+        asking.iter().all(|spot| positions.contains(&spot.position))
+    }
+}
+
+/// What the reference shows of itself over a probe; of its nodes at the positions that ask.
+pub(crate) fn show(
+    model: &Model,
+    of: (&[u32], &[Cut]),
+    at: &BTreeSet<usize>,
+    (runner, watching): (&mut Runner<'_>, &mut Watching<'_>),
+) -> Result<KeptRouting, Ended> {
+    let routers = routers(model);
+    let mut kept = KeptRouting {
+        numbers: vec![Vec::new(); routers.len()],
+        nodes: HashMap::new(),
+    };
+    let mut tap = Shown::new(&model.graph, &routers, |seen| match seen {
+        Given::Router {
+            router, numbers, ..
+        } => kept.numbers[router].push(numbers),
+        Given::Node { node, spot, sample } if at.contains(&spot.position) => {
+            let sample = sample().map(bf16::from_f32).collect();
+            kept.nodes.insert((spot.position, node), sample);
+        }
+        Given::Node { .. } => {}
+    });
+    tap.run(of, runner, watching)?;
+    Ok(kept)
+}
+
 /// What is to be looked at.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
     pub(crate) model: &'a Model,
-    pub(crate) probe: &'a Probe,
-    pub(crate) greedy: u32,
+    /// All tokens, and the candidate's forwards.
+    pub(crate) of: (&'a [u32], &'a [Cut]),
     pub(crate) numerics: Numerics,
-    /// The positions that differ more than they may without an excuse.
-    pub(crate) asking: &'a HashSet<usize>,
+    /// The spots that differ more than they may without an excuse.
+    pub(crate) asking: &'a [Spot],
 }
 
-/// Runs both sides with their routers shown, and gives the positions that near ties excuse.
-pub(crate) fn excuse(
-    question: Question<'_>,
-    sides: &mut Sides<'_>,
-    watching: &mut Watching<'_>,
-) -> Result<HashSet<usize>, Ended> {
-    let routers = routers(question.model);
-    let mut reference = Shown::new(question.asking, &routers, None);
-    question.show(&mut sides.0, watching, &mut reference)?;
-    let Shown { numbers, nodes, .. } = reference;
-    let mut candidate = Shown::new(question.asking, &routers, Some(&nodes));
-    question.show(&mut sides.1, watching, &mut candidate)?;
-    let sides = [&numbers, &candidate.numbers];
-    Ok(question.excused(&routers, sides, &candidate.distances))
+/// What a candidate shows beside what the reference has shown.
+#[derive(Default)]
+struct Beside {
+    /// The first router that chose other experts, by spot, and whether it was near a tie.
+    flips: HashMap<Spot, (usize, bool)>,
+    /// How far each node is off at the spots that ask.
+    distances: HashMap<(Spot, usize), f64>,
 }
 
 impl Question<'_> {
-    fn show(
+    /// Runs the candidate with its routers shown, and gives the spots that near ties excuse.
+    pub(crate) fn excused(
         &self,
-        runner: &mut Runner<'_>,
-        watching: &mut Watching<'_>,
-        shown: &mut Shown<'_>,
-    ) -> Result<(), Ended> {
-        let mut ids = self.probe.ids().to_vec();
-        ids.push(self.greedy);
-        for cut in self.probe.cuts_with_greedy() {
-            tell(watching, cut.rows.start, ids.len())?;
-            runner.tapped(&ids[cut.rows], |_| Want::Nothing, shown)?;
-        }
-        Ok(())
+        kept: &KeptRouting,
+        (runner, watching): (&mut Runner<'_>, &mut Watching<'_>),
+    ) -> Result<HashSet<Spot>, Ended> {
+        let routers = routers(self.model);
+        let asking: HashSet<Spot> = self.asking.iter().copied().collect();
+        let mut beside = Beside::default();
+        let mut tap = Shown::new(&self.model.graph, &routers, |seen| match seen {
+            Given::Router {
+                router,
+                spot,
+                numbers,
+            } => {
+                let (routing, node) = (routers[router].routing, routers[router].node);
+                let reference = kept
+                    .numbers
+                    .get(router)
+                    .and_then(|of| of.get(spot.position));
+                if let Some(reference) = reference
+                    && chosen(reference, routing) != chosen(&numbers, routing)
+                {
+                    let limit = limits(self.numerics, spot.path).router;
+                    let near = apart(reference, &numbers) <= limit;
+                    beside.flips.entry(spot).or_insert((node, near));
+                }
+            }
+            Given::Node { node, spot, sample } if asking.contains(&spot) => {
+                if let Some(reference) = kept.nodes.get(&(spot.position, node)) {
+                    let reference: Vec<f32> = reference.iter().map(|v| v.to_f32()).collect();
+                    let sample: Vec<f32> = sample().collect();
+                    let off = distance(&reference, &sample);
+                    beside.distances.insert((spot, node), off);
+                }
+            }
+            Given::Node { .. } => {}
+        });
+        tap.run(self.of, runner, watching)?;
+        Ok(self.judged(&asking, &beside))
     }
 
-    /// Pure: from the routers' numbers of both sides, and the nodes' distances.
-    fn excused(
-        &self,
-        routers: &[Router],
-        [reference, candidate]: [&Vec<Numbers>; 2],
-        distances: &HashMap<(String, usize), f64>,
-    ) -> HashSet<usize> {
+    /// Pure: from the choices that differ, and the nodes' distances.
+    fn judged(&self, asking: &HashSet<Spot>, beside: &Beside) -> HashSet<Spot> {
         let mut excused = HashSet::new();
         // The first node that a near tie spoiled, at any position so far.
         let mut spoiled: Option<usize> = None;
-        for cut in self.probe.cuts_with_greedy() {
-            let limits = limits(self.numerics, cut.path);
-            for position in cut.rows {
-                let first = routers.iter().enumerate().find_map(|(i, router)| {
-                    let (a, b) = (reference[i].get(position)?, candidate[i].get(position)?);
-                    let differ = chosen(a, router.routing) != chosen(b, router.routing);
-                    differ.then(|| (router.node, distance(a, b) <= limits.router))
-                });
-                let own = first.and_then(|(node, near)| near.then_some(node));
+        for cut in self.of.1 {
+            for spot in cut.rows.clone().map(|position| cut.spot(position)) {
+                let flip = beside.flips.get(&spot);
+                let own = flip.and_then(|(node, near)| near.then_some(*node));
                 let read = || {
-                    let reader = self.first_reader(position, distances, limits.node)?;
+                    let reader = self.first_reader(spot, beside)?;
                     spoiled.filter(|node| *node < reader).map(|_| reader)
                 };
-                let asks = self.asking.contains(&position);
+                let asks = asking.contains(&spot);
                 let from = own.or_else(|| asks.then(read).flatten());
                 if let Some(node) = from {
                     spoiled = Some(spoiled.map_or(node, |before| before.min(node)));
                     if asks {
-                        excused.insert(position);
+                        excused.insert(spot);
                     }
                 }
             }
@@ -104,19 +163,15 @@ impl Question<'_> {
         excused
     }
 
-    /// The node at which a position begins to differ, if it is one that reads other positions.
-    fn first_reader(
-        &self,
-        position: usize,
-        distances: &HashMap<(String, usize), f64>,
-        limit: f64,
-    ) -> Option<usize> {
+    /// The node at which a spot begins to differ, if it is one that reads other positions.
+    fn first_reader(&self, spot: Spot, beside: &Beside) -> Option<usize> {
         let graph: &Graph = &self.model.graph;
+        let limit = limits(self.numerics, spot.path).node;
         let mut all: Vec<f64> = Vec::with_capacity(graph.nodes.len());
         for (i, node) in graph.nodes.iter().enumerate() {
             let inputs = node.inputs.iter().map(|input| all[input.0]);
             let of_inputs = inputs.fold(0.0, f64::max);
-            let shown = distances.get(&(node.name.clone(), position));
+            let shown = beside.distances.get(&(spot, i));
             let shown = shown.filter(|_| node.width >= WIDTH_MIN);
             let distance = shown.copied().unwrap_or(of_inputs);
             all.push(distance);
@@ -141,8 +196,8 @@ impl Question<'_> {
 struct Router {
     /// Of the experts.
     node: usize,
-    /// The node that goes into it, by name.
-    input: String,
+    /// The node that goes into it.
+    input: usize,
     weight: Vec<f32>,
     bias: Vec<f32>,
     n_experts: usize,
@@ -177,7 +232,7 @@ fn routers(model: &Model) -> Vec<Router> {
             let weight = floats(model, *router);
             Some(Router {
                 node: i,
-                input: graph.node(input).name.clone(),
+                input: input.0,
                 n_experts: graph.weight(*router).dims.first().copied()?,
                 bias: biases.map_or(Vec::new(), |biases| floats(model, biases.router)),
                 weight,
@@ -209,69 +264,111 @@ fn chosen(numbers: &[f32], routing: Routing) -> HashSet<usize> {
     order.into_iter().take(routing.n_used).collect()
 }
 
-/// What a router says, by position.
-type Numbers = Vec<Vec<f32>>;
+/// How far what two routers say is apart, in proportion. What all numbers have in common chooses
+/// nothing, and would hide what does.
+fn apart(reference: &[f32], candidate: &[f32]) -> f64 {
+    distance(&centred(reference), &centred(candidate))
+}
 
-/// What a side shows.
-struct Shown<'a> {
-    asking: &'a HashSet<usize>,
+fn centred(numbers: &[f32]) -> Vec<f32> {
+    let mean = numbers.iter().sum::<f32>() / numbers.len().max(1) as f32;
+    numbers.iter().map(|number| number - mean).collect()
+}
+
+/// What a side shows at a spot.
+enum Given<'a> {
+    Router {
+        router: usize,
+        spot: Spot,
+        numbers: Vec<f32>,
+    },
+    Node {
+        node: usize,
+        spot: Spot,
+        sample: &'a dyn Fn() -> Sample<'a>,
+    },
+}
+
+/// Values of a row, spread over all of it.
+type Sample<'a> = Box<dyn Iterator<Item = f32> + 'a>;
+
+/// Shows the routers and the nodes of a run, spot by spot.
+struct Shown<'a, F> {
     routers: &'a [Router],
-    /// By router.
-    numbers: Vec<Numbers>,
-    /// Positions of each node that were shown.
-    seen: HashMap<String, usize>,
-    /// Values at the positions that ask, in as many bits as a distance takes.
-    nodes: HashMap<(String, usize), Vec<bf16>>,
-    /// The other side's, if it was first; then only distances are kept.
-    other: Option<&'a HashMap<(String, usize), Vec<bf16>>>,
-    distances: HashMap<(String, usize), f64>,
+    nodes: HashMap<&'a str, usize>,
+    /// The forward that runs, and how many of its rows of each node were shown.
+    cut: Option<Cut>,
+    rows: HashMap<usize, usize>,
+    give: F,
 }
 
-impl<'a> Shown<'a> {
-    fn new(
-        asking: &'a HashSet<usize>,
-        routers: &'a [Router],
-        other: Option<&'a HashMap<(String, usize), Vec<bf16>>>,
-    ) -> Self {
+impl<'a, F: FnMut(Given<'_>)> Shown<'a, F> {
+    fn new(graph: &'a Graph, routers: &'a [Router], give: F) -> Self {
+        let nodes = graph.nodes.iter().enumerate();
         Self {
-            asking,
             routers,
-            numbers: vec![Vec::new(); routers.len()],
-            seen: HashMap::new(),
-            nodes: HashMap::new(),
-            other,
-            distances: HashMap::new(),
+            nodes: nodes.map(|(i, node)| (node.name.as_str(), i)).collect(),
+            cut: None,
+            rows: HashMap::new(),
+            give,
+        }
+    }
+
+    fn run(
+        &mut self,
+        (ids, cuts): (&[u32], &[Cut]),
+        runner: &mut Runner<'_>,
+        watching: &mut Watching<'_>,
+    ) -> Result<(), Ended> {
+        for (at, cut) in cuts.iter().enumerate() {
+            Pass::ONLY.tell(cut.rows.start, ids.len(), watching)?;
+            self.cut = Some(cut.clone());
+            self.rows.clear();
+            runner.stand((cuts, at), ids, watching)?;
+            runner.tapped(&ids[cut.rows.clone()], |_| Want::Nothing, self, watching)?;
+        }
+        Ok(())
+    }
+}
+
+impl<F: FnMut(Given<'_>)> Tap for Shown<'_, F> {
+    fn output(&mut self, node: &str, rows: usize, width: usize, values: &[f32]) {
+        let (Some(cut), Some(node)) = (self.cut.clone(), self.nodes.get(node).copied()) else {
+            return;
+        };
+        // A large batch comes in parts.
+        let shown = self.rows.entry(node).or_default();
+        let first = cut.rows.start + std::mem::replace(shown, *shown + rows);
+        for (position, row) in (first..).zip(values.chunks_exact(width.max(1))) {
+            let spot = cut.spot(position);
+            for (i, router) in self.routers.iter().enumerate() {
+                if router.input == node {
+                    let numbers = router.numbers(row);
+                    (self.give)(Given::Router {
+                        router: i,
+                        spot,
+                        numbers,
+                    });
+                }
+            }
+            let sample = || -> Sample<'_> { Box::new(sample(row)) };
+            (self.give)(Given::Node {
+                node,
+                spot,
+                sample: &sample,
+            });
         }
     }
 }
 
-impl Tap for Shown<'_> {
-    fn output(&mut self, node: &str, rows: usize, width: usize, values: &[f32]) {
-        let of_rows = || values.chunks_exact(width.max(1));
-        for (router, numbers) in self.routers.iter().zip(&mut self.numbers) {
-            if router.input == node {
-                numbers.extend(of_rows().map(|row| router.numbers(row)));
-            }
-        }
-        let seen = self.seen.entry(node.to_owned()).or_default();
-        let first = std::mem::replace(seen, *seen + rows);
-        for (position, row) in (first..).zip(of_rows()) {
-            if !self.asking.contains(&position) {
-                continue;
-            }
-            let key = (node.to_owned(), position);
-            match self.other {
-                None => {
-                    let row = row.iter().map(|value| bf16::from_f32(*value));
-                    self.nodes.insert(key, row.collect());
-                }
-                Some(other) => {
-                    if let Some(reference) = other.get(&key) {
-                        let reference: Vec<f32> = reference.iter().map(|v| v.to_f32()).collect();
-                        self.distances.insert(key, distance(&reference, row));
-                    }
-                }
-            }
-        }
-    }
+/// At most [`SAMPLE`] values: one of each of as many parts. Which one differs from part to part, so
+/// that no regular form of a row is missed.
+fn sample(row: &[f32]) -> impl Iterator<Item = f32> + '_ {
+    let parts = row.len().min(SAMPLE);
+    (0..parts).map(move |part| {
+        let bounds = |part: usize| part * row.len() / parts;
+        let (start, end) = (bounds(part), bounds(part + 1));
+        // A step that has no divisor in common with most sizes.
+        row[start + part * 7_919 % (end - start)]
+    })
 }

@@ -106,18 +106,26 @@ pub(crate) fn limits(numerics: Numerics, path: Path) -> &'static Limits {
 pub(crate) struct Evidence {
     pub(crate) numerics: Numerics,
     pub(crate) positions: Vec<Seen>,
-    /// Positions that were to be judged.
+    /// Spots that were to be judged.
     pub(crate) asked: usize,
-    /// The position of the next one that would have been judged.
-    pub(crate) next: usize,
+    /// The next one that would have been judged.
+    pub(crate) next: Spot,
     pub(crate) best: Option<OwnBest>,
 }
 
-/// What was seen at one position.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
+/// Where a row of logits is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Spot {
     pub(crate) position: usize,
     pub(crate) path: Path,
+    /// The least context that it was computed for; 0 for what fits.
+    pub(crate) way: usize,
+}
+
+/// What was seen at one spot.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) spot: Spot,
     pub(crate) row: Row,
     /// Whether a near tie of experts explains a difference.
     pub(crate) excused: bool,
@@ -139,7 +147,7 @@ pub(crate) enum Row {
 /// The same forward asked for its logits, and for its best token alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct OwnBest {
-    pub(crate) position: usize,
+    pub(crate) spot: Spot,
     pub(crate) by_logits: Option<u32>,
     pub(crate) by_device: Option<u32>,
 }
@@ -147,8 +155,7 @@ pub(crate) struct OwnBest {
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Broken {
-    pub(crate) position: usize,
-    pub(crate) path: Path,
+    pub(crate) spot: Spot,
     pub(crate) rule: &'static str,
     pub(crate) found: String,
 }
@@ -156,8 +163,8 @@ pub(crate) struct Broken {
 /// One rule.
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
-    /// The first position that breaks it, and what was found there.
-    pub(crate) broken: fn(&Evidence) -> Option<(usize, Path, String)>,
+    /// The first spot that breaks it, and what was found there.
+    pub(crate) broken: fn(&Evidence) -> Found,
 }
 
 /// All rules.
@@ -167,7 +174,7 @@ pub(crate) static RULES: &[Rule] = &[
         broken: |e| {
             let missing = e.positions.len() < e.asked;
             let found = || format!("{} of {} positions", e.positions.len(), e.asked);
-            missing.then(|| (e.next, Path::Decode, found()))
+            missing.then(|| (e.next, found()))
         },
     },
     Rule {
@@ -214,7 +221,7 @@ pub(crate) static RULES: &[Rule] = &[
             let most = (EXCUSED_SHARE * e.asked as f64) as usize;
             let one_more = excused.clone().nth(most)?;
             let found = format!("{} positions excused, {most} at most", excused.count());
-            Some((one_more.position, one_more.path, found))
+            Some((one_more.spot, found))
         },
     },
     Rule {
@@ -222,7 +229,7 @@ pub(crate) static RULES: &[Rule] = &[
         broken: |e| {
             let best = e.best?;
             let found = format!("{:?} of the logits {:?}", best.by_device, best.by_logits);
-            (best.by_device != best.by_logits).then_some((best.position, Path::Greedy, found))
+            (best.by_device != best.by_logits).then_some((best.spot, found))
         },
     },
 ];
@@ -233,15 +240,14 @@ pub(crate) fn judge<'a>(
     evidence: &Evidence,
 ) -> Option<Broken> {
     let broken = rules.into_iter().filter_map(|rule| {
-        let (position, path, found) = (rule.broken)(evidence)?;
+        let (spot, found) = (rule.broken)(evidence)?;
         Some(Broken {
-            position,
-            path,
+            spot,
             rule: rule.name,
             found,
         })
     });
-    broken.min_by_key(|broken| broken.position)
+    broken.min_by_key(|broken| broken.spot.position)
 }
 
 /// Whether a position would be rejected if nothing explains it, but not by an outer limit.
@@ -250,7 +256,7 @@ pub(crate) fn asks_for_an_excuse(numerics: Numerics, seen: &Seen) -> bool {
         numerics,
         positions: vec![seen.clone()],
         asked: 1,
-        next: 0,
+        next: seen.spot,
         best: None,
     };
     let excused = Evidence {
@@ -266,7 +272,7 @@ pub(crate) fn asks_for_an_excuse(numerics: Numerics, seen: &Seen) -> bool {
     judge(RULES, &evidence).is_some() && judge(outer, &excused).is_none()
 }
 
-fn mean_divergence(e: &Evidence) -> Option<(usize, Path, String)> {
+fn mean_divergence(e: &Evidence) -> Found {
     let strict = || e.positions.iter().filter(|seen| !seen.excused);
     let (mut sum, mut limit, mut n) = (0.0, 0.0, 0.0);
     let mut worst: Option<(&Seen, f64)> = None;
@@ -275,7 +281,7 @@ fn mean_divergence(e: &Evidence) -> Option<(usize, Path, String)> {
             continue;
         };
         sum += m.kl;
-        limit += limits(e.numerics, seen.path).mean_kl;
+        limit += limits(e.numerics, seen.spot.path).mean_kl;
         n += 1.0;
         if worst.is_none_or(|(_, kl)| m.kl > kl) {
             worst = Some((seen, m.kl));
@@ -283,13 +289,14 @@ fn mean_divergence(e: &Evidence) -> Option<(usize, Path, String)> {
     }
     let (seen, _) = worst?;
     let found = above("mean divergence", sum / n, limit / n)?;
-    Some((seen.position, seen.path, found))
+    Some((seen.spot, found))
 }
 
-type Found = Option<(usize, Path, String)>;
+/// Where a rule is broken, and what was found there.
+type Found = Option<(Spot, String)>;
 
 fn first(e: &Evidence, rule: impl Fn(&Seen) -> Option<String>) -> Found {
-    let found = |seen: &Seen| Some((seen.position, seen.path, rule(seen)?));
+    let found = |seen: &Seen| Some((seen.spot, rule(seen)?));
     e.positions.iter().find_map(found)
 }
 
@@ -304,7 +311,7 @@ fn measured(e: &Evidence, rule: impl Fn(&Measure, &Seen) -> Option<String>) -> F
 /// Of those that nothing excuses.
 fn strictly(e: &Evidence, rule: impl Fn(&Measure, &Limits) -> Option<String>) -> Found {
     measured(e, |measure, seen| {
-        let limits = limits(e.numerics, seen.path);
+        let limits = limits(e.numerics, seen.spot.path);
         rule(measure, limits).filter(|_| !seen.excused)
     })
 }

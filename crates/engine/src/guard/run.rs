@@ -8,6 +8,7 @@ use candor_backend::{
 };
 
 use super::probe::{Cut, Probe};
+use super::rules::Spot;
 use super::verdict::Path;
 
 /// Whoever waits for a verdict.
@@ -50,6 +51,7 @@ impl<'a> Runner<'a> {
     /// Empties the last slot: pointers into the pool are not all zero there if there are several.
     pub(crate) fn new(session: &'a mut dyn Session) -> Result<Self, Ended> {
         let slot = SlotId(session.slots().saturating_sub(1));
+        session.take_way(0);
         session.reset(slot)?;
         Ok(Self {
             session,
@@ -65,6 +67,41 @@ impl<'a> Runner<'a> {
 
     pub(crate) fn slot(&self) -> SlotId {
         self.slot
+    }
+
+    /// Brings the slot to where a forward of a run begins, in the way in which it is computed. What
+    /// is repeated begins where the one before it did.
+    pub(crate) fn stand(
+        &mut self,
+        (cuts, at): (&[Cut], usize),
+        ids: &[u32],
+        watching: &mut Watching<'_>,
+    ) -> Result<(), Ended> {
+        let start = cuts[at].rows.start;
+        let comes_back = |next: &Cut| next.rows.start == start;
+        self.session.take_way(0);
+        self.come_to(start, ids, watching)?;
+        if cuts.get(at + 1).is_some_and(comes_back) {
+            self.session.checkpoint(self.slot)?;
+        }
+        self.session.take_way(cuts[at].way);
+        Ok(())
+    }
+
+    fn come_to(
+        &mut self,
+        position: usize,
+        ids: &[u32],
+        watching: &mut Watching<'_>,
+    ) -> Result<(), Ended> {
+        if self.session.position(self.slot) == position {
+            return Ok(());
+        }
+        let reached = self.session.seek(self.slot, position)?;
+        if reached < position {
+            self.forward(&ids[reached..position], |_| Want::Nothing, watching)?;
+        }
+        Ok(())
     }
 
     /// One forward of `tokens`, each of which wants what `want` says of its place.
@@ -91,9 +128,11 @@ impl<'a> Runner<'a> {
         tokens: &[u32],
         want: impl Fn(usize) -> Want,
         tap: &mut dyn Tap,
+        watching: &Watching<'_>,
     ) -> Result<&mut [RowOutput], Ended> {
         let batch = self.batch(tokens, want);
-        match self.session.tapped(&batch, tap, &mut self.rows)? {
+        let showing = (tap, &watching.cancel);
+        match self.session.tapped(&batch, showing, &mut self.rows)? {
             Outcome::Done => Ok(&mut self.rows.outputs),
             Outcome::Cancelled => Err(Ended::Stopped),
         }
@@ -111,31 +150,58 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Shows a row of logits: its position, and how it was computed.
-pub(crate) type Show<'a> = dyn FnMut(usize, Path, &mut [f32]) + 'a;
+/// Shows a row of logits: where it is judged.
+pub(crate) type Show<'a> = dyn FnMut(Spot, &mut [f32]) + 'a;
 
-/// Runs all of a probe in these cuts and shows the rows that are judged. `done` of `total`
-/// positions were done before.
+/// Which of how many passes over a probe a run is. Whoever waits hears of positions, each of which
+/// is done once every pass has been over it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pass {
+    pub(crate) before: usize,
+    pub(crate) of: usize,
+}
+
+impl Pass {
+    /// The only one.
+    pub(crate) const ONLY: Self = Self { before: 0, of: 1 };
+
+    /// Tells that this pass has come to a position.
+    pub(crate) fn tell(
+        self,
+        position: usize,
+        positions: usize,
+        watching: &mut Watching<'_>,
+    ) -> Result<(), Ended> {
+        tell(
+            watching,
+            (self.before * positions + position) / self.of,
+            positions,
+        )
+    }
+}
+
+/// Runs a probe in these cuts and shows the rows that are judged.
 pub(crate) fn run_all(
     runner: &mut Runner<'_>,
     probe: &Probe,
-    (cuts, done, total): (&[Cut], usize, usize),
+    (cuts, pass): (&[Cut], Pass),
     watching: &mut Watching<'_>,
     show: &mut Show<'_>,
 ) -> Result<(), Ended> {
     let first = probe.first_judged();
-    for cut in cuts {
+    for (at, cut) in cuts.iter().enumerate() {
         let start = cut.rows.start;
-        tell(watching, done + start, total)?;
+        pass.tell(start, probe.ids().len() + 1, watching)?;
         let want = |i: usize| match start + i >= first {
             true => Want::Logits,
             false => Want::Nothing,
         };
+        runner.stand((cuts, at), probe.ids(), watching)?;
         let outputs = runner.forward(&probe.ids()[cut.rows.clone()], want, watching)?;
         let judged = cut.rows.clone().filter(|position| *position >= first);
         for (position, output) in judged.zip(outputs) {
             if let RowOutput::Logits(logits) = output {
-                show(position, cut.path, logits);
+                show(cut.spot(position), logits);
             }
         }
     }
@@ -155,7 +221,7 @@ pub(crate) fn for_reference(probe: &Probe) -> Vec<Cut> {
     for start in (0..probe.ids().len()).step_by(REFERENCE_ROWS_MAX) {
         let rows = start..(start + REFERENCE_ROWS_MAX).min(probe.ids().len());
         let path = Path::Prefill;
-        cuts.push(Cut { rows, path });
+        cuts.push(Cut { rows, path, way: 0 });
     }
     cuts
 }

@@ -115,6 +115,21 @@ impl Subjected {
         probe: &Probe,
         remembered: Option<Arc<Remembered>>,
     ) -> Verdict {
+        self.verdict_of(session, (probe, remembered), CancelToken::new())
+    }
+
+    /// The same until somebody stops it.
+    fn verdict_until(&self, session: Box<dyn Session>, cancel: CancelToken) -> Verdict {
+        let probe = Probe::built_in(self.subject()).unwrap();
+        self.verdict_of(session, (&probe, None), cancel)
+    }
+
+    fn verdict_of(
+        &self,
+        session: Box<dyn Session>,
+        (probe, remembered): (&Probe, Option<Arc<Remembered>>),
+        cancel: CancelToken,
+    ) -> Verdict {
         let mut reference = Reference {
             model: &self.model,
             open: &mut || Ok(self.session(Precision::Exact)),
@@ -125,7 +140,7 @@ impl Subjected {
             mode: Mode::Probe,
         };
         let mut watching = Watching {
-            cancel: CancelToken::new(),
+            cancel,
             progress: &mut |_, _| Step::Go,
             now: &Instant::now,
         };

@@ -105,6 +105,8 @@ pub struct Report {
     pub positions: usize,
     /// Positions that were to be judged.
     pub asked: usize,
+    /// Forwards of a few rows that were repeated in the way in which longer contexts are computed.
+    pub ways: usize,
     /// The lowest cosine between the centred logits of both sides.
     pub min_cosine: f64,
     /// The largest divergence of the probabilities, in nats.
@@ -130,6 +132,8 @@ pub struct FirstBad {
     pub position: usize,
     /// How it was computed.
     pub path: Path,
+    /// The length of context in whose way it was computed, where that was another one than fits.
+    pub way: Option<usize>,
     /// The name of the rule.
     pub rule: &'static str,
     /// What the rule saw, in words.
@@ -217,8 +221,10 @@ impl Report {
                 let node = bad.located.first();
                 let at = node.map_or_else(String::new, |node| format!(" at {node}"));
                 format!(
-                    "its results differ{at} (position {}, {})",
-                    bad.position, bad.path
+                    "its results differ{at} (position {}, {}{})",
+                    bad.position,
+                    bad.path,
+                    in_a_way(bad.way)
                 )
             }
             (None, Basis::Skipped { reason }) => format!("never compared: {reason}"),
@@ -228,6 +234,10 @@ impl Report {
             ),
         }
     }
+}
+
+fn in_a_way(way: Option<usize>) -> String {
+    way.map_or_else(String::new, |way| format!(" as in a context of {way}"))
 }
 
 /// For a report that somebody copies.
@@ -256,6 +266,7 @@ impl fmt::Display for Report {
             "arithmetic: prefill {prefill:?}, decode {decode:?}, keys and values {kv:?}"
         )?;
         writeln!(f, "positions: {} of {}", self.positions, self.asked)?;
+        writeln!(f, "repeated as in longer contexts: {} times", self.ways)?;
         writeln!(f, "lowest cosine: {:.6}", self.min_cosine)?;
         writeln!(
             f,
@@ -280,8 +291,12 @@ impl fmt::Display for FirstBad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "first bad: position {} ({}), rule {}: {}",
-            self.position, self.path, self.rule, self.found
+            "first bad: position {} ({}{}), rule {}: {}",
+            self.position,
+            self.path,
+            in_a_way(self.way),
+            self.rule,
+            self.found
         )?;
         if let (Some(reference), Some(candidate)) = (self.reference_token, self.candidate_token) {
             writeln!(

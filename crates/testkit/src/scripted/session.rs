@@ -164,10 +164,10 @@ impl Session for ScriptedSession {
     fn tapped(
         &mut self,
         batch: &Batch,
-        _tap: &mut dyn Tap,
+        (_tap, cancel): (&mut dyn Tap, &CancelToken),
         rows: &mut Rows,
     ) -> Result<Outcome, SessionError> {
-        let ticket = self.submit(batch, &CancelToken::new())?;
+        let ticket = self.submit(batch, cancel)?;
         self.collect(ticket, rows)
     }
 

@@ -37,6 +37,8 @@ pub(super) enum Fault {
     Raises,
     /// It names another token than its logits do.
     Best,
+    /// Rows are wrong in the way of a context of at least this length, also when they are shown.
+    Way(usize),
 }
 
 pub(super) struct Faulty {
@@ -45,6 +47,11 @@ pub(super) struct Faulty {
     /// Positions of the outputs of the open forward, and whether it was a small batch.
     open: Vec<usize>,
     small: bool,
+    /// The way of the open forward, and those that there are.
+    way: usize,
+    ways: Vec<usize>,
+    /// Cancelled when nodes are to be shown.
+    stop: Option<CancelToken>,
 }
 
 impl Faulty {
@@ -54,7 +61,22 @@ impl Faulty {
             fault,
             open: Vec::new(),
             small: false,
+            way: 0,
+            ways: Vec::new(),
+            stop: None,
         })
+    }
+
+    /// Stops the check when nodes are to be shown.
+    pub(super) fn stopping(mut self: Box<Self>, cancel: &CancelToken) -> Box<Self> {
+        self.stop = Some(cancel.clone());
+        self
+    }
+
+    /// With these ways of computing a few rows.
+    pub(super) fn in_ways(mut self: Box<Self>, ways: &[usize]) -> Box<Self> {
+        self.ways = ways.to_vec();
+        self
     }
 
     fn note(&mut self, batch: &Batch) {
@@ -109,6 +131,7 @@ impl Faulty {
             Fault::Short(len) => logits.truncate(len),
             Fault::Position(at) if at == position => logits.reverse(),
             Fault::Decode if self.small => logits.reverse(),
+            Fault::Way(from) if self.small && self.way >= from => logits.reverse(),
             Fault::Prefill if !self.small => logits.reverse(),
             Fault::NotWhenTapped => {
                 let best = best(logits);
@@ -149,16 +172,30 @@ impl Session for Faulty {
     fn tapped(
         &mut self,
         batch: &Batch,
-        tap: &mut dyn Tap,
+        showing: (&mut dyn Tap, &CancelToken),
         rows: &mut Rows,
     ) -> Result<Outcome, SessionError> {
         self.note(batch);
-        let outcome = self.inner.tapped(batch, tap, rows)?;
+        if let Some(stop) = &self.stop {
+            stop.cancel();
+        }
+        let outcome = self.inner.tapped(batch, showing, rows)?;
         if self.fault != Fault::NotWhenTapped {
             self.spoil(rows);
         }
         self.raise(rows)?;
         Ok(outcome)
+    }
+
+    fn ways(&self) -> Vec<usize> {
+        match self.ways.is_empty() {
+            true => self.inner.ways(),
+            false => self.ways.clone(),
+        }
+    }
+
+    fn take_way(&mut self, context: usize) {
+        self.way = context;
     }
 
     fn offers(&self, want: Want) -> bool {

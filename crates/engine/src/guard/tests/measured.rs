@@ -48,7 +48,7 @@ fn check(name: &str, subject: &Subjected) {
 /// that matters.
 fn nodes(subject: &Subjected) -> (f64, String, f64, String) {
     let probe = Probe::built_in(subject.subject()).unwrap();
-    let cuts = probe.cuts();
+    let cuts = probe.all_cuts(&[]);
     let mut watching = Watching {
         cancel: CancelToken::new(),
         progress: &mut |_, _| Step::Go,
@@ -58,9 +58,9 @@ fn nodes(subject: &Subjected) -> (f64, String, f64, String) {
     for (at, row) in [(0, 60), (2, 70), (6, 0)] {
         let place = Place {
             ids: probe.ids(),
-            before: &cuts[..at],
-            cut: &cuts[at],
-            row,
+            cuts: &cuts,
+            at,
+            position: cuts[at].rows.start + row,
         };
         let mut read = |precision| {
             let mut session = subject.session(precision);

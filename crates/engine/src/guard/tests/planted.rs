@@ -72,6 +72,67 @@ fn what_comes_out_is_judged_at_every_position_and_on_every_path() {
     }
 }
 
+/// Lengths of context between which a card's graphs differ.
+const WAYS: [usize; 4] = [256, 1_024, 4_096, 8_192];
+
+#[test]
+fn what_is_wrong_only_in_long_contexts_is_rejected_before_one_is_long() {
+    let subject = Subjected::golden(DENSE);
+    let prefill = 260;
+    for (way, rejected) in [
+        (1_025, Some(4_096)),
+        (5_000, Some(8_192)),
+        // As it comes: no longer context is needed to see it.
+        (0, None),
+    ] {
+        let session = Faulty::new(subject.session(Precision::Exact), Fault::Way(way));
+        let verdict = subject.verdict(session.in_ways(&WAYS), None);
+        let bad = report(&verdict).first_bad.clone().expect("it is rejected");
+        assert_eq!((bad.position, bad.way), (prefill, rejected), "{way}");
+        assert_eq!(bad.rule, "cosine");
+    }
+    let right = Faulty::new(subject.session(Precision::Exact), Fault::None);
+    let verdict = subject.verdict(right.in_ways(&WAYS), None);
+    assert!(matches!(verdict, Verdict::Accepted { .. }));
+    // Eight rows, four, two and one, each in two longer ways. The first is too short to serve here.
+    let found = report(&verdict);
+    assert_eq!((found.positions, found.ways), (PROBE_TOKENS + 1, 8));
+}
+
+/// A state that cannot be cut anywhere is brought back to where a forward is repeated.
+#[test]
+fn recurrent_states_are_judged_in_every_way_too() {
+    let subject = Subjected::golden("s18-qwen35-f16");
+    for (fault, accepted) in [(Fault::None, true), (Fault::Way(8_192), false)] {
+        let session = Faulty::new(subject.session(Precision::Exact), fault);
+        let verdict = subject.verdict(session.in_ways(&WAYS), None);
+        let found = report(&verdict);
+        assert_eq!(found.first_bad.is_none(), accepted, "{found}");
+        assert!(!accepted || found.min_cosine > 0.999_99, "{found}");
+    }
+}
+
+#[test]
+fn a_check_is_stopped_within_a_forward_that_shows_nodes() {
+    let subject = Subjected::golden(DENSE);
+    let stopped = |session: Box<Faulty>, cancel| {
+        let verdict = subject.verdict_until(session, cancel);
+        matches!(
+            verdict,
+            Verdict::NotJudged {
+                reason: NotJudged::Stopped,
+                ..
+            }
+        )
+    };
+    // The last forward of all shows where the fault begins: nothing else asks after it.
+    let cancel = CancelToken::new();
+    let session = Faulty::new(subject.session(Precision::Exact), Fault::Decode);
+    assert!(!stopped(session, cancel.clone()));
+    let session = Faulty::new(subject.session(Precision::Exact), Fault::Decode);
+    assert!(stopped(session.stopping(&cancel), cancel));
+}
+
 #[test]
 fn faults_that_leave_the_direction_right_are_rejected_too() {
     let subject = Subjected::golden(DENSE);

@@ -3,7 +3,7 @@
 use candor_backend::{Arithmetic, Numerics};
 
 use super::super::compare::Measure;
-use super::super::rules::{Evidence, Limits, OwnBest, RULES, Row, Rule, Seen, judge, limits};
+use super::super::rules::{Evidence, Limits, OwnBest, RULES, Row, Rule, Seen, Spot, judge, limits};
 use super::*;
 
 const POSITIONS: usize = 100;
@@ -18,11 +18,18 @@ fn limit() -> &'static Limits {
     limits(NUMERICS, Path::Decode)
 }
 
+fn spot(position: usize) -> Spot {
+    Spot {
+        position,
+        path: Path::Decode,
+        way: 0,
+    }
+}
+
 /// What a device gives that is right to the last bit.
 fn right() -> Evidence {
     let seen = |position| Seen {
-        position,
-        path: Path::Decode,
+        spot: spot(position),
         row: Row::Compared(Measure {
             cosine: 1.0,
             kl: 0.0,
@@ -36,9 +43,9 @@ fn right() -> Evidence {
         numerics: NUMERICS,
         positions: (0..POSITIONS).map(seen).collect(),
         asked: POSITIONS,
-        next: POSITIONS,
+        next: spot(POSITIONS),
         best: Some(OwnBest {
-            position: POSITIONS,
+            spot: spot(POSITIONS),
             by_logits: Some(5),
             by_device: Some(5),
         }),
@@ -134,7 +141,7 @@ fn nothing_that_is_no_number_passes_a_limit() {
 fn the_first_position_is_named() {
     let mut evidence = measured(30..31, |m| m.cosine = 0.1);
     evidence.positions[12].row = Row::NotFinite;
-    assert_eq!(judge(RULES, &evidence).unwrap().position, 12);
+    assert_eq!(judge(RULES, &evidence).unwrap().spot.position, 12);
 }
 
 #[test]

@@ -144,6 +144,30 @@ fn what_is_kept_comes_back_and_nothing_else_does() {
 }
 
 #[test]
+fn near_ties_of_experts_are_excused_by_what_is_kept() {
+    let subject = Subjected::golden("s14-qwen3moe-q4_k_m");
+    let first = subject.verdict(subject.session(Precision::Fast), None);
+    let Verdict::Accepted { remembered, .. } = &first else {
+        panic!("{}", report(&first));
+    };
+    assert!(report(&first).near_ties > 0, "{}", report(&first));
+    let bytes = remembered.to_bytes();
+    let back = Arc::new(Remembered::from_bytes(&bytes).unwrap());
+    assert_eq!(back, *remembered);
+    let again = subject.verdict(subject.session(Precision::Fast), Some(back));
+    let (first, again) = (report(&first), report(&again));
+    assert_eq!(
+        (&again.basis, again.reference_ms),
+        (&Basis::Remembered, 0.0)
+    );
+    assert_eq!(again.near_ties, first.near_ties);
+    assert_eq!(again.min_cosine, first.min_cosine);
+    for len in (0..bytes.len()).step_by(bytes.len() / 50) {
+        assert!(Remembered::from_bytes(&bytes[..len]).is_err(), "{len}");
+    }
+}
+
+#[test]
 fn probes_are_cut_for_every_way_of_computing_and_fit_any_context() {
     let subject = Subjected::golden("s11-qwen3-q5_k_m");
     let probe = Probe::built_in(subject.subject()).unwrap();
@@ -177,14 +201,22 @@ fn probes_are_cut_for_every_way_of_computing_and_fit_any_context() {
                 Ok(probe) => {
                     assert!(probe.ids().len() < ctx_len.max(1));
                     assert!(probe.judged() >= 2);
-                    let cuts = probe.cuts();
+                    let cuts = probe.all_cuts(&[128, 300]);
                     let mut next = 0;
                     for cut in &cuts {
-                        assert_eq!(cut.rows.start, next);
+                        let start = match cut.way {
+                            0 => next,
+                            // Once more, in the way of a longer context.
+                            way => {
+                                assert!(way >= cut.rows.end && cut.path == Path::Decode);
+                                next - cut.rows.len()
+                            }
+                        };
+                        assert_eq!(cut.rows.start, start);
                         assert!(!cut.rows.is_empty());
                         next = cut.rows.end;
                     }
-                    assert_eq!(next, probe.ids().len());
+                    assert_eq!(next, probe.ids().len() + 1);
                 }
             }
         }
