@@ -46,7 +46,7 @@ pub use guard::{
     Unproven, VerdictId, VerdictMemory, VerdictStore,
 };
 pub use load::{
-    CONTEXT_TOKENS_DEFAULT, CONTEXT_TOKENS_LEAST, DeviceWish, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
+    CONTEXT_TOKENS_DEFAULT, DeviceWish, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
     MakeBackends, ModelId, PassedOver, Proof, TextSide, Watch, WhyNot,
 };
 pub use message::{
