@@ -32,7 +32,6 @@ impl App {
         Ok(ModelDetails {
             facts: facts.into_iter().map(detail).collect(),
             findings: findings.collect(),
-            fit: None,
             name,
         })
     }

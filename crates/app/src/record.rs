@@ -35,8 +35,6 @@ pub(crate) fn begun(chat: Option<&ChatModel>, sampling: &Sampling, seed: u32) ->
         sampling: sampling.clone(),
         failure: None,
         notice: None,
-        left_out: 0,
-        continued: false,
     }
 }
 

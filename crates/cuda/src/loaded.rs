@@ -1,39 +1,43 @@
-//! Weights on a card, and the sessions that share them, on the card's own thread.
+//! Weights on a card, and the sessions that share them.
 
-use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use candor_backend::{LoadError, OpenError, OpenOptions};
+use candor_backend::{LoadError, Loaded, Model, OpenError, OpenOptions, Session};
 
-use crate::machine::{Base, Blueprint};
+use crate::backend::unsupported;
+use crate::machine::{Base, Blueprint, Machine};
 use crate::session::CudaSession;
 
 /// A model on a card.
 pub(crate) struct CudaLoaded {
-    /// A session for which memory was taken before the weights came. Goes before them.
-    ready: RefCell<Option<(OpenOptions, CudaSession)>>,
     base: Rc<Base>,
 }
 
 impl CudaLoaded {
-    pub(crate) fn new(base: Rc<Base>, ready: RefCell<Option<(OpenOptions, CudaSession)>>) -> Self {
-        Self { ready, base }
+    pub(crate) fn new(base: Base) -> Self {
+        Self {
+            base: Rc::new(base),
+        }
     }
+}
 
-    /// The session that is ready, where it is of this kind, else another one.
-    pub(crate) fn open(&self, options: OpenOptions) -> Result<CudaSession, OpenError> {
-        let ready = self.ready.take();
-        if let Some((_, session)) = ready.filter(|(kind, _)| *kind == options) {
-            return Ok(session);
+impl Loaded for CudaLoaded {
+    fn open(&self, options: OpenOptions) -> Result<Box<dyn Session>, OpenError> {
+        options.check()?;
+        let missing = unsupported(&options);
+        if !missing.is_empty() {
+            return Err(OpenError::Unsupported(missing));
         }
         let open = || -> Result<CudaSession, LoadError> {
             let device = &self.base.device;
             device.bind()?;
             let blueprint = Blueprint::new(&self.base, options, &mut || Ok(()))?;
             device.check_memory(blueprint.bytes())?;
-            CudaSession::open(&self.base, blueprint)
+            let (machine, paging) = Machine::new(&self.base, blueprint)?;
+            Ok(CudaSession::new(Rc::clone(&self.base), machine, paging)?)
         };
-        open().map_err(|error| match error {
+        let session = open().map_err(|error| match error {
             LoadError::OutOfMemory {
                 needed_bytes,
                 available_bytes,
@@ -46,10 +50,15 @@ impl CudaLoaded {
             error => OpenError::Device {
                 reason: error.to_string(),
             },
-        })
+        })?;
+        Ok(Box::new(session))
     }
 
-    pub(crate) fn weights_bytes(&self) -> u64 {
+    fn weights_bytes(&self) -> u64 {
         self.base.weights.bytes() as u64
+    }
+
+    fn model(&self) -> &Arc<Model> {
+        &self.base.model
     }
 }

@@ -4,7 +4,6 @@
  * survives and the cost of a frame does not grow with the reply.
  */
 import { type Split, emptySplit, extendSplit } from "./blocks";
-import { drawFormulas } from "./formulas";
 import type { Growth } from "./highlight";
 import { patchChildren } from "./patch";
 import { renderFragment } from "./render";
@@ -33,15 +32,10 @@ export class ReplyView {
     const before = this.#split.finished.length;
     this.#split = extendSplit(this.#split, text);
     for (const block of this.#split.finished.slice(before)) {
-      this.#draw(renderFragment(block.source, "done"));
+      patchChildren(this.#tail, renderFragment(block.source, "done"));
       this.#tail = this.#newBlock();
     }
-    this.#draw(renderFragment(text.slice(this.#split.tailStart), growth));
-  }
-
-  #draw(fragment: DocumentFragment): void {
-    patchChildren(this.#tail, fragment);
-    drawFormulas(this.#tail);
+    patchChildren(this.#tail, renderFragment(text.slice(this.#split.tailStart), growth));
   }
 
   #newBlock(): HTMLElement {

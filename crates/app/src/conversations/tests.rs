@@ -27,10 +27,6 @@ impl Kept {
     }
 }
 
-fn asked(text: &str) -> Question<'_> {
-    Question { text, cards: &[] }
-}
-
 fn close(store: &Store, reply: i64, text: &str) {
     let state = MessageState::Finished;
     store
@@ -66,10 +62,10 @@ fn reply(state: MessageState, text: &str) -> (Role, MessageState, String) {
 fn a_conversation_is_there_after_a_restart() {
     let kept = Kept::new();
     let store = kept.open();
-    let first = store.ask(None, "Title", &asked("How?"), NOW).unwrap();
+    let first = store.ask(None, "Title", "How?", NOW).unwrap();
     close(&store, first.reply, "So.");
     let second = store
-        .ask(Some(first.conversation), "", &asked("And?"), NOW)
+        .ask(Some(first.conversation), "", "And?", NOW)
         .unwrap();
     close(&store, second.reply, "Thus 🙂.");
     drop(store);
@@ -94,7 +90,7 @@ fn a_conversation_is_there_after_a_restart() {
 fn another_reply_stands_beside_the_first() {
     let kept = Kept::new();
     let store = kept.open();
-    let first = store.ask(None, "T", &asked("How?"), NOW).unwrap();
+    let first = store.ask(None, "T", "How?", NOW).unwrap();
     close(&store, first.reply, "One.");
     let again = store.ask_again(first.reply, NOW).unwrap();
     close(&store, again.reply, "Two.");
@@ -111,9 +107,9 @@ fn another_reply_stands_beside_the_first() {
 fn a_killed_program_leaves_an_interrupted_reply_with_its_text() {
     let kept = Kept::new();
     let store = kept.open();
-    let done = store.ask(None, "Done", &asked("A?"), NOW).unwrap();
+    let done = store.ask(None, "Done", "A?", NOW).unwrap();
     close(&store, done.reply, "A.");
-    let begun = store.ask(None, "Open", &asked("B?"), NOW).unwrap();
+    let begun = store.ask(None, "Open", "B?", NOW).unwrap();
     let mut draft = store.draft(begun.reply).unwrap();
     draft.append("So f").unwrap();
     draft.append("ar").unwrap();
@@ -146,11 +142,11 @@ fn a_killed_program_leaves_an_interrupted_reply_with_its_text() {
 fn deletion_can_be_undone_until_the_next_start() {
     let kept = Kept::new();
     let store = kept.open();
-    let begun = store.ask(None, "T", &asked("?"), NOW).unwrap();
+    let begun = store.ask(None, "T", "?", NOW).unwrap();
     store.delete(begun.conversation, NOW).unwrap();
     assert!(store.summaries().unwrap().is_empty());
     assert!(store.branch(begun.conversation).is_err());
-    assert!(store.ask(Some(begun.conversation), "", &asked("?"), NOW).is_err());
+    assert!(store.ask(Some(begun.conversation), "", "?", NOW).is_err());
     store.restore(begun.conversation).unwrap();
     assert_eq!(store.branch(begun.conversation).unwrap().len(), 2);
     store.delete(begun.conversation, NOW).unwrap();
@@ -168,7 +164,7 @@ fn deletion_can_be_undone_until_the_next_start() {
 fn a_title_is_trimmed_and_never_empty() {
     let kept = Kept::new();
     let store = kept.open();
-    let id = store.ask(None, "T", &asked("?"), NOW).unwrap().conversation;
+    let id = store.ask(None, "T", "?", NOW).unwrap().conversation;
     assert_eq!(store.rename(id, "  New 🙂 ").unwrap().title, "New 🙂");
     assert_eq!(store.rename(id, " ").unwrap().title, "New 🙂");
     assert_eq!(store.rename(id, &"x".repeat(999)).unwrap().title.len(), 200);
@@ -178,7 +174,7 @@ fn a_title_is_trimmed_and_never_empty() {
 fn a_damaged_file_is_kept_aside_and_said() {
     let kept = Kept::new();
     let store = kept.open();
-    store.ask(None, "T", &asked(&"text ".repeat(20_000)), NOW).unwrap();
+    store.ask(None, "T", &"text ".repeat(20_000), NOW).unwrap();
     drop(store);
     let path = kept.paths().database();
     let sound = fs::read(&path).unwrap();
@@ -231,7 +227,6 @@ fn unsent(conversation: Option<i64>, text: &str, waiting: &str) -> Unsent {
         conversation,
         text: String::from(text),
         waiting: String::from(waiting),
-        ..Unsent::default()
     }
 }
 
@@ -239,8 +234,8 @@ fn unsent(conversation: Option<i64>, text: &str, waiting: &str) -> Unsent {
 fn unsent_words_are_kept_once_for_each_conversation_until_they_are_empty() {
     let kept = Kept::new();
     let store = kept.open();
-    let one = store.ask(None, "t", &asked("q"), NOW).unwrap().conversation;
-    let two = store.ask(None, "t", &asked("q"), NOW).unwrap().conversation;
+    let one = store.ask(None, "t", "q", NOW).unwrap().conversation;
+    let two = store.ask(None, "t", "q", NOW).unwrap().conversation;
     assert_eq!(store.unsent().unwrap(), []);
     for words in [
         unsent(None, "first", ""),
@@ -274,7 +269,7 @@ fn unsent_words_are_kept_once_for_each_conversation_until_they_are_empty() {
 fn the_title_of_a_deleted_conversation_is_known_until_the_next_start() {
     let kept = Kept::new();
     let store = kept.open();
-    let id = store.ask(None, "Birds", &asked("q"), NOW).unwrap().conversation;
+    let id = store.ask(None, "Birds", "q", NOW).unwrap().conversation;
     store.delete(id, NOW).unwrap();
     assert_eq!(store.title(id).unwrap(), "Birds");
     drop(store);

@@ -39,7 +39,6 @@ pub use rows::rows;
 pub use setup::{Cards, Setup, caveats, load_failure};
 pub use verification::{Verification, verify};
 pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};
-pub(crate) use vocabulary::render_with;
 
 pub use crate::compose::CudaDevice;
 pub use crate::verdicts::{Kept, Recall, Verdicts};

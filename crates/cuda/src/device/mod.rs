@@ -1,10 +1,8 @@
 //! One card: its context, its stream, its modules and its memory.
 //!
-//! Everything that the driver is asked for after the probe goes through this folder, and every call
-//! through [`Device::asked`], which tells those who wait what the driver is at. A call that fails in
-//! a way from which a context does not recover poisons the device: every later call gives the same
-//! fault without asking the driver again. So does every call of a thread that was abandoned because
-//! the driver had kept it too long.
+//! Everything that the driver is asked for after the probe goes through this folder. A call that
+//! fails in a way from which a context does not recover poisons the device: every later call gives
+//! the same fault without asking the driver again.
 
 mod event;
 mod fault;
@@ -18,11 +16,9 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::panic::catch_unwind;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUresult};
 
-use crate::card::{Doing, Heart};
 use crate::codes;
 use crate::driver;
 use crate::launch::{Args, Grid, Kernel};
@@ -42,14 +38,12 @@ pub(crate) struct Device {
     capability: (i32, i32),
     modules: RefCell<HashMap<String, sys::CUmodule>>,
     poison: RefCell<Option<Fault>>,
-    heart: Arc<Heart>,
 }
 
 impl Device {
     /// Makes a context and a stream on a card. Only after the probe's child process has seen the
     /// driver behave.
-    pub(crate) fn open(ordinal: usize, heart: Arc<Heart>) -> Result<Rc<Self>, Fault> {
-        heart.begin(Doing::Starting);
+    pub(crate) fn open(ordinal: usize) -> Result<Rc<Self>, Fault> {
         check_symbols()?;
         let device = start(ordinal)?;
         // A waiting thread sleeps, where the flags can still be set: else it would spin a whole
@@ -72,17 +66,12 @@ impl Device {
             capability: (0, 0),
             modules: RefCell::default(),
             poison: RefCell::default(),
-            heart,
         };
-        this.heart.end();
         this.bind()?;
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
-        let mut stream = std::ptr::null_mut();
         // SAFETY: the pointer is valid for one handle, and the context is current.
-        this.asked(Doing::Starting, "cuStreamCreate", || unsafe {
-            sys::cuStreamCreate(&raw mut stream, flags)
-        })?;
-        this.stream = stream;
+        let code = unsafe { sys::cuStreamCreate(&raw mut this.stream, flags) };
+        succeeded("cuStreamCreate", code)?;
         use sys::CUdevice_attribute as Attribute;
         this.capability = (
             this.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
@@ -94,8 +83,9 @@ impl Device {
     /// Makes the context the thread's own. Called where work of a session begins: another card's
     /// session may have run on this thread in between.
     pub(crate) fn bind(&self) -> Result<(), Fault> {
+        self.healthy()?;
         // SAFETY: the context is retained as long as this value lives.
-        self.asked(Doing::Starting, "cuCtxSetCurrent", || unsafe {
+        self.checked("cuCtxSetCurrent", unsafe {
             sys::cuCtxSetCurrent(self.context)
         })
     }
@@ -107,13 +97,14 @@ impl Device {
 
     /// Enqueues a kernel.
     pub(crate) fn launch(&self, kernel: &Kernel, grid: Grid, mut args: Args) -> Result<(), Fault> {
+        self.healthy()?;
         let (mut pointers, _) = args.pointers();
         let [x, y, z] = grid.blocks;
         // SAFETY: the function belongs to a module of this device, which lives as long as it. The
         // pointers lead to the parameters in `args`, which the driver copies before it returns.
         // That they are those of the kernel is the business of each operation's file, and of its
         // tests over the simulated driver, which checks every access.
-        self.asked(Doing::Launching, kernel.name, || unsafe {
+        let code = unsafe {
             sys::cuLaunchKernel(
                 kernel.function,
                 x,
@@ -127,51 +118,27 @@ impl Device {
                 pointers.as_mut_ptr(),
                 std::ptr::null_mut(),
             )
-        })
+        };
+        match code {
+            CUresult::CUDA_SUCCESS => Ok(()),
+            code => Err(self.fault(kernel.name, code)),
+        }
     }
 
     /// Waits for everything that was enqueued.
     pub(crate) fn synchronize(&self) -> Result<(), Fault> {
+        self.healthy()?;
         // SAFETY: the stream lives as long as this value.
-        self.asked(Doing::Computing, "cuStreamSynchronize", || unsafe {
+        self.checked("cuStreamSynchronize", unsafe {
             sys::cuStreamSynchronize(self.stream)
         })
     }
 
-    /// A call into the driver, unless nothing works any more: its code.
-    fn code_of(&self, doing: Doing, call: impl FnOnce() -> CUresult) -> Result<CUresult, Fault> {
-        if let Some(fault) = &*self.poison.borrow() {
-            return Err(fault.clone());
-        }
-        if self.heart.is_abandoned() {
-            return Err(Fault::Lost {
-                reason: String::from("it answered too late"),
-            });
-        }
-        self.heart.begin(doing);
-        let code = call();
-        self.heart.end();
-        Ok(code)
-    }
-
-    /// A call into the driver, which has to succeed. `name` is for messages.
-    fn asked(
-        &self,
-        doing: Doing,
-        name: &'static str,
-        call: impl FnOnce() -> CUresult,
-    ) -> Result<(), Fault> {
-        let code = self.code_of(doing, call)?;
-        self.checked(name, code)
-    }
-
-    /// Gives something back. Nobody is left who could hear of a failure, a lost context has freed
-    /// all by itself, and one that was abandoned is not to be touched.
-    fn give_back(&self, calls: impl FnOnce()) {
-        if !self.heart.is_abandoned() {
-            self.heart.begin(Doing::TakingBack);
-            calls();
-            self.heart.end();
+    /// The fault after which nothing works any more.
+    fn healthy(&self) -> Result<(), Fault> {
+        match &*self.poison.borrow() {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(()),
         }
     }
 
@@ -194,18 +161,18 @@ impl Device {
     fn attribute(&self, attribute: sys::CUdevice_attribute) -> Result<i32, Fault> {
         let mut value = 0;
         // SAFETY: the pointer is valid for one int, and the device exists.
-        self.asked(Doing::Starting, "cuDeviceGetAttribute", || unsafe {
-            sys::cuDeviceGetAttribute(&raw mut value, attribute, self.device)
-        })?;
+        let code = unsafe { sys::cuDeviceGetAttribute(&raw mut value, attribute, self.device) };
+        self.checked("cuDeviceGetAttribute", code)?;
         Ok(value)
     }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
+        // Nobody is left who could hear of a failure, and a lost context frees all by itself.
         // SAFETY: everything that was made on this device holds it, so nothing of it is in use;
         // each handle is given back once.
-        self.give_back(|| unsafe {
+        unsafe {
             let _ = sys::cuCtxSetCurrent(self.context);
             for module in self.modules.borrow().values() {
                 let _ = sys::cuModuleUnload(*module);
@@ -214,7 +181,7 @@ impl Drop for Device {
                 let _ = sys::cuStreamDestroy_v2(self.stream);
             }
             let _ = sys::cuDevicePrimaryCtxRelease_v2(self.device);
-        });
+        }
     }
 }
 

@@ -34,10 +34,6 @@ use crate::message::LoadStage;
 /// and little enough for a small machine.
 pub const CONTEXT_TOKENS_DEFAULT: usize = 8_192;
 
-/// The shortest context that a device serves with where nobody asks for one: a question and its
-/// answer. The reference has more.
-pub const CONTEXT_TOKENS_LEAST: usize = 512;
-
 /// Which model, and how.
 #[derive(Clone, Debug)]
 pub struct LoadSpec {
@@ -151,8 +147,6 @@ pub struct LoadedModel {
     pub vocabulary: usize,
     /// Tokens that a conversation may have.
     pub ctx_len: usize,
-    /// Tokens that it was to have, where so many do not fit beside the weights on what computes.
-    pub ctx_wished: Option<usize>,
     /// Sequences at once.
     pub slots: usize,
     /// What computes.

@@ -23,25 +23,19 @@ pub(crate) enum Ill {
     Crashes,
 }
 
-/// Whether this entry point does not return for now.
-pub(crate) fn hangs(name: &str, settings: &Settings) -> bool {
-    is_meant(&settings.hang, name)
-}
-
-fn is_meant(wish: &Option<String>, name: &str) -> bool {
-    wish.as_deref()
-        .is_some_and(|wish| wish == "any" || wish == name)
-}
-
 impl Injected {
     /// Counts a call of an entry point.
     pub(crate) fn called(&mut self, name: &'static str, settings: &Settings) -> Ill {
         let nth = self.calls.entry(name).or_default();
         *nth += 1;
-        if hangs(name, settings) {
+        let meant = |wish: &Option<String>| {
+            wish.as_deref()
+                .is_some_and(|wish| wish == "any" || wish == name)
+        };
+        if meant(&settings.hang) {
             return Ill::Hangs;
         }
-        if is_meant(&settings.crash, name) {
+        if meant(&settings.crash) {
             return Ill::Crashes;
         }
         let fails = |call: &&crate::settings::FailedCall| call.name == name && call.nth == *nth;
