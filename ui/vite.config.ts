@@ -1,4 +1,5 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 /** The window's policy, so that `npm run preview:fake` breaks where the real window would. */
@@ -14,8 +15,21 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+/**
+ * KaTeX lists each font in three formats. Every web view that Candor runs in reads the first; the
+ * others would add 900 kB to the program.
+ */
+const woff2Only: Plugin = {
+  name: "woff2-only",
+  enforce: "pre",
+  transform: (code, id) =>
+    id.includes("katex") && id.includes(".css")
+      ? { code: code.replace(/,\s*url\([^)]*\.(?:woff|ttf)\)\s*format\("[a-z]+"\)/g, ""), map: null }
+      : null,
+};
+
 export default defineConfig(({ mode }) => ({
-  plugins: [svelte()],
+  plugins: [woff2Only, svelte()],
   clearScreen: false,
   // Without this, Vitest would resolve Svelte's server build and nothing could mount.
   resolve: mode === "test" ? { conditions: ["browser"] } : {},

@@ -44,6 +44,13 @@ const pieces = [
   "+ plus\n",
   "\\\n",
   "…🙂é\n",
+  "$x^2$ ",
+  "$5 and $10 ",
+  "$$\n",
+  "$$ a = b $$\n",
+  "\\[\n",
+  "\\]\n",
+  "\\(a\\)\n",
 ];
 
 function randomReply(seed: number): string[] {

@@ -1,3 +1,5 @@
+import { formulaOf } from "./formulas";
+
 /**
  * Makes the children of one node equal to those of another while changing as little as possible:
  * the part of a text that stayed is not replaced, so that a selection in it survives.
@@ -31,6 +33,11 @@ function patchNode(old: Node, fresh: Node): boolean {
   }
   if (!(old instanceof Element) || !(fresh instanceof Element)) return false;
   if (old.tagName !== fresh.tagName) return false;
+  const formula = formulaOf(old);
+  if (formula !== null || formulaOf(fresh) !== null) {
+    // A formula that was drawn stays, or gives way as a whole.
+    return formula === formulaOf(fresh) && old.className.startsWith(fresh.className);
+  }
   patchAttributes(old, fresh);
   patchChildren(old, fresh);
   return true;

@@ -5,6 +5,7 @@
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 import { type Growth, highlighted } from "./highlight";
+import { withMath } from "./math";
 
 /** Past this, one block is shown as plain text: parsing it would cost more than a frame. */
 const blockCharsMax = 500_000;
@@ -21,6 +22,7 @@ markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 // A definition at the end of a reply would change links in blocks that are finished already.
 markdown.disable("reference");
 markdown.validateLink = isOpenable;
+withMath(markdown);
 
 /** Whether an address may be offered to the person at all. */
 export function isOpenable(address: string): boolean {
@@ -72,13 +74,15 @@ for (const cell of ["th_open", "td_open"] as const) {
     const style = String(tokens[index]?.attrGet("style") ?? "");
     const side = /text-align:\s*(left|right|center)/.exec(style)?.[1];
     const tag = cell.slice(0, 2);
-    return side ? `<${tag} class="align-${side}">` : `<${tag}>`;
+    return side ? `<${tag} dir="auto" class="align-${side}">` : `<${tag} dir="auto">`;
   };
 }
 markdown.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>';
 markdown.renderer.rules.table_close = () => "</table></div>";
 
-for (const block of ["paragraph_open", "heading_open", "list_item_open"] as const) {
+// Each block, and each cell of a table, takes its direction from its own words.
+const directed = ["paragraph_open", "heading_open", "list_item_open", "bullet_list_open", "ordered_list_open", "blockquote_open"];
+for (const block of directed) {
   markdown.renderer.rules[block] = (tokens, index, options, _environment, self) => {
     tokens[index]?.attrSet("dir", "auto");
     return self.renderToken(tokens, index, options);

@@ -4,6 +4,7 @@
  * survives and the cost of a frame does not grow with the reply.
  */
 import { type Split, emptySplit, extendSplit } from "./blocks";
+import { drawFormulas } from "./formulas";
 import type { Growth } from "./highlight";
 import { patchChildren } from "./patch";
 import { renderFragment } from "./render";
@@ -32,10 +33,15 @@ export class ReplyView {
     const before = this.#split.finished.length;
     this.#split = extendSplit(this.#split, text);
     for (const block of this.#split.finished.slice(before)) {
-      patchChildren(this.#tail, renderFragment(block.source, "done"));
+      this.#draw(renderFragment(block.source, "done"));
       this.#tail = this.#newBlock();
     }
-    patchChildren(this.#tail, renderFragment(text.slice(this.#split.tailStart), growth));
+    this.#draw(renderFragment(text.slice(this.#split.tailStart), growth));
+  }
+
+  #draw(fragment: DocumentFragment): void {
+    patchChildren(this.#tail, fragment);
+    drawFormulas(this.#tail);
   }
 
   #newBlock(): HTMLElement {
