@@ -53,6 +53,8 @@ export function snapshot(change: Partial<Snapshot> = {}): Snapshot {
     version: "0.1.0",
     status: openStatus,
     settings: defaultSettings,
+    folders: [],
+    downloads: [],
     conversations: [],
     models: [],
     starter: { state: "absent", why: "The starter model is not on this computer." },

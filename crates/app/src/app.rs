@@ -133,6 +133,8 @@ impl App {
             settings: inner.settings(),
             conversations: inner.store.summaries()?,
             models: self.models()?,
+            folders: Vec::new(),
+            downloads: Vec::new(),
             starter: inner.starter.clone(),
             turns: inner.turns.running(),
             unsent: inner.store.unsent()?,

@@ -186,6 +186,11 @@ fn no_model(starter: &Starter) -> Banner {
             let reason = format!("Open a model file, or the starter model on disk ({size}).");
             (reason, vec![open, BannerAction::OpenStarter])
         }
+        Starter::Download { size_bytes } => {
+            let size = words::size(u64::from(*size_bytes));
+            let reason = format!("Open a model file, or download the starter model ({size}).");
+            (reason, vec![open, BannerAction::OpenStarter])
+        }
         Starter::Absent { .. } => (String::from("Open a model file."), vec![open]),
     };
     Banner {

@@ -32,6 +32,7 @@ impl App {
         Ok(ModelDetails {
             facts: facts.into_iter().map(detail).collect(),
             findings: findings.collect(),
+            fit: None,
             name,
         })
     }

@@ -25,6 +25,14 @@ conversations: Array<ConversationSummary>,
  */
 models: Array<ModelEntry>,
 /**
+ * Folders that are looked through, the program's own first.
+ */
+folders: Array<ModelFolder>,
+/**
+ * Downloads, newest first.
+ */
+downloads: Array<Download>,
+/**
  * Whether the starter model can be had.
  */
 starter: Starter,
@@ -167,7 +175,218 @@ facts: Array<Detail>,
 /**
  * What stands against it, what matters most first; empty if all is well.
  */
-findings: Array<ModelFinding>, };
+findings: Array<ModelFinding>,
+/**
+ * Whether there is room for it; none if that cannot be told.
+ */
+fit: Fit | null, };
+
+/**
+ * Whether there is room for a model.
+ */
+export type Fit = {
+/**
+ * In a word.
+ */
+verdict: FitVerdict,
+/**
+ * Where it would compute.
+ */
+place: FitPlace,
+/**
+ * Bytes that it takes: weights, the conversation, and what is computed with.
+ */
+neededBytes: number,
+/**
+ * Bytes that are free once the model that is open now has gone; none if nobody says.
+ */
+freeBytes: number | null,
+/**
+ * Tokens of context that this is counted for; none where only the file's size is known.
+ */
+context: number | null,
+/**
+ * With numbers, in a sentence.
+ */
+sentence: string, };
+
+/**
+ * Whether there is room, in a word.
+ */
+export type FitVerdict = "fits" | "tight" | "does-not-fit" | "unknown";
+
+/**
+ * Where a model would compute.
+ */
+export type FitPlace = "memory" | "card";
+
+/**
+ * The room for one model of the library.
+ */
+export type ModelFit = {
+/**
+ * Its id.
+ */
+id: string,
+/**
+ * None if its file cannot be read.
+ */
+fit: Fit | null, };
+
+/**
+ * A folder whose models are listed.
+ */
+export type ModelFolder = {
+/**
+ * Opaque; carries any path.
+ */
+id: string,
+/**
+ * As shown.
+ */
+path: string,
+/**
+ * The program's own, which cannot be removed.
+ */
+own: boolean,
+/**
+ * How it stands.
+ */
+state: FolderState,
+/**
+ * Model files found in it, also deep inside.
+ */
+models: number,
+/**
+ * What could not be looked at, or is not as it should be: one sentence each.
+ */
+problems: Array<string>, };
+
+/**
+ * How a folder of models stands.
+ */
+export type FolderState = "scanning" | "ready" | "missing" | "unreadable";
+
+/**
+ * A place on the hub that has model files.
+ */
+export type HubModel = {
+/**
+ * "owner/name".
+ */
+repo: string,
+/**
+ * How often it was downloaded; none if the hub does not say.
+ */
+downloads: number | null,
+/**
+ * How many people liked it.
+ */
+likes: number | null,
+/**
+ * The day of its last change, as the hub writes it; empty if it does not say.
+ */
+updated: string,
+/**
+ * Whether its owner asks for an account first.
+ */
+gated: boolean, };
+
+/**
+ * The model files of one place.
+ */
+export type HubListing = {
+/**
+ * "owner/name".
+ */
+repo: string,
+/**
+ * Smallest first.
+ */
+files: Array<HubFile>, };
+
+/**
+ * A model as it is offered: one file, or all parts of a split one.
+ */
+export type HubFile = {
+/**
+ * Path in its place; of a split model that of the first part.
+ */
+path: string,
+/**
+ * Name as shown.
+ */
+name: string,
+/**
+ * Number of files.
+ */
+parts: number,
+/**
+ * Bytes of all of them.
+ */
+sizeBytes: number,
+/**
+ * Whether the hub names checksums for all of them.
+ */
+checked: boolean,
+/**
+ * Whether there is room for it, as far as its size tells.
+ */
+fit: Fit | null,
+/**
+ * Its id in the library, if it is there already.
+ */
+id: string | null, };
+
+/**
+ * A download.
+ */
+export type Download = {
+/**
+ * Number.
+ */
+id: number,
+/**
+ * File name as shown.
+ */
+name: string,
+/**
+ * Where it comes from: "owner/name".
+ */
+repo: string,
+/**
+ * Bytes that are here.
+ */
+receivedBytes: number,
+/**
+ * Bytes of all of it.
+ */
+totalBytes: number,
+/**
+ * How it stands.
+ */
+state: DownloadState,
+/**
+ * Of late; none while nothing comes.
+ */
+bytesPerSecond: number | null,
+/**
+ * Seconds until it is whole, at this speed.
+ */
+leftS: number | null,
+/**
+ * What there is to say of it: why it waits, or why it failed.
+ */
+message: string | null,
+/**
+ * Its id in the library once it is whole.
+ */
+model: string | null, };
+
+/**
+ * How a download stands.
+ */
+export type DownloadState = "queued" | "running" | "waiting" | "checking" | "paused" | "failed" | "done";
 
 /**
  * One thing about a model file that a person should know.
@@ -231,6 +450,10 @@ id: string,
 /**
  * Its size.
  */
+sizeBytes: number, } | { "state": "download",
+/**
+ * Its size.
+ */
 sizeBytes: number, } | { "state": "absent",
 /**
  * Why.
@@ -274,6 +497,10 @@ context: number | null,
  */
 kv: KvChoice,
 /**
+ * What is chosen otherwise for single models, by their id in the library.
+ */
+models: { [key in string]: ModelSettings },
+/**
  * First message of every new conversation to the model; empty for none.
  */
 systemPrompt: string,
@@ -282,9 +509,122 @@ systemPrompt: string,
  */
 sampling: Sampling,
 /**
+ * Words that end a reply; they are not shown.
+ */
+stop: Array<string>,
+/**
+ * A JSON schema that replies have to keep to; empty for none.
+ */
+jsonSchema: string,
+/**
+ * A chat template in the place of the model's own; empty for none.
+ */
+template: string,
+/**
+ * Whether a model that can think before it answers does so.
+ */
+thinking: Thinking,
+/**
+ * Sets of choices for a conversation, by name.
+ */
+presets: Array<Preset>,
+/**
  * Whether the sidebar is folded.
  */
-sidebarFolded: boolean, };
+sidebarFolded: boolean,
+/**
+ * The language of the window.
+ */
+language: Language,
+/**
+ * Size of all text, in percent.
+ */
+textPercent: number,
+/**
+ * Folders whose models are listed, by their ids.
+ */
+modelFolders: Array<string>,
+/**
+ * Where models are searched and downloaded; empty for Hugging Face itself.
+ */
+hubAddress: string,
+/**
+ * Whether nothing may be asked of the network.
+ */
+offline: boolean, };
+
+/**
+ * What is chosen for one conversation, or kept under a name.
+ */
+export type ChatSettings = {
+/**
+ * First message to the model; empty for none.
+ */
+systemPrompt: string,
+/**
+ * How replies are chosen.
+ */
+sampling: Sampling,
+/**
+ * Words that end a reply; they are not shown.
+ */
+stop: Array<string>,
+/**
+ * A JSON schema that replies have to keep to; empty for none.
+ */
+jsonSchema: string,
+/**
+ * A chat template in the place of the model's own; empty for none.
+ */
+template: string,
+/**
+ * Whether a model that can think before it answers does so.
+ */
+thinking: Thinking, };
+
+/**
+ * Choices for a conversation under a name.
+ */
+export type Preset = {
+/**
+ * As the user named it; no other has the same.
+ */
+name: string,
+/**
+ * What is chosen.
+ */
+chat: ChatSettings, };
+
+/**
+ * What is chosen for one model; none leaves it to the settings of all.
+ */
+export type ModelSettings = {
+/**
+ * What may compute.
+ */
+device: DeviceChoice | null,
+/**
+ * Threads.
+ */
+threads: number | null,
+/**
+ * Tokens of context.
+ */
+context: number | null,
+/**
+ * In how many bits it remembers a conversation.
+ */
+kv: KvChoice | null, };
+
+/**
+ * Whether a model thinks before it answers.
+ */
+export type Thinking = "auto" | "on" | "off";
+
+/**
+ * The language of the window.
+ */
+export type Language = "system" | "english" | "german";
 
 /**
  * What was typed in a conversation and not sent yet.
@@ -347,6 +687,34 @@ minP: number,
  * 1 is off.
  */
 repeatPenalty: number,
+/**
+ * Lowers each token that was written, once; 0 is off.
+ */
+presencePenalty: number,
+/**
+ * Lowers each token for every time it was written; 0 is off.
+ */
+frequencyPenalty: number,
+/**
+ * Strength of the penalty on repeated runs of tokens (DRY); 0 is off.
+ */
+dryMultiplier: number,
+/**
+ * How fast that penalty grows with the length of a run.
+ */
+dryBase: number,
+/**
+ * Runs up to this length are free.
+ */
+dryAllowedLength: number,
+/**
+ * How often the likeliest tokens are left out (XTC); 0 is off.
+ */
+xtcProbability: number,
+/**
+ * A token counts as likely from this share on.
+ */
+xtcThreshold: number,
 /**
  * Most tokens of a reply.
  */
@@ -607,4 +975,4 @@ message: string, };
 /**
  * The errors that a window acts on.
  */
-export type Code = "no-model" | "refused" | "stopped" | "too-long" | "busy" | "not-found" | "storage" | "internal";
+export type Code = "no-model" | "refused" | "stopped" | "too-long" | "busy" | "not-found" | "storage" | "network" | "internal";

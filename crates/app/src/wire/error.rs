@@ -34,6 +34,8 @@ pub enum Code {
     NotFound,
     /// The store could not be read or written.
     Storage,
+    /// The network did not give what was asked, or may not be asked at all.
+    Network,
     /// Anything else.
     Internal,
 }

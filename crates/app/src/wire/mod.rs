@@ -4,6 +4,7 @@
 //! contract by accident. The TypeScript twin is generated from this folder.
 
 mod conversation;
+mod downloads;
 mod error;
 mod models;
 mod reply;
@@ -11,6 +12,7 @@ mod settings;
 mod status;
 
 pub use conversation::*;
+pub use downloads::*;
 pub use error::*;
 pub use models::*;
 pub use reply::*;

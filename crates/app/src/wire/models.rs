@@ -7,7 +7,7 @@ use ts_rs::TS;
 use super::Detail;
 
 /// A model file described, open or not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "bindings", derive(TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelDetails {
@@ -17,6 +17,98 @@ pub struct ModelDetails {
     pub facts: Vec<Detail>,
     /// What stands against it, what matters most first; empty if all is well.
     pub findings: Vec<ModelFinding>,
+    /// Whether there is room for it; none if that cannot be told.
+    pub fit: Option<Fit>,
+}
+
+/// Whether there is room for a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Fit {
+    /// In a word.
+    pub verdict: FitVerdict,
+    /// Where it would compute.
+    pub place: FitPlace,
+    /// Bytes that it takes: weights, the conversation, and what is computed with.
+    pub needed_bytes: f64,
+    /// Bytes that are free once the model that is open now has gone; none if nobody says.
+    pub free_bytes: Option<f64>,
+    /// Tokens of context that this is counted for; none where only the file's size is known.
+    pub context: Option<u32>,
+    /// With numbers, in a sentence.
+    pub sentence: String,
+}
+
+/// Whether there is room, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum FitVerdict {
+    /// There is.
+    Fits,
+    /// There is, with little to spare.
+    Tight,
+    /// There is not.
+    DoesNotFit,
+    /// The machine does not say what is free.
+    Unknown,
+}
+
+/// Where a model would compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum FitPlace {
+    /// In the memory of the machine.
+    Memory,
+    /// In the memory of a graphics card.
+    Card,
+}
+
+/// The room for one model of the library.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelFit {
+    /// Its id.
+    pub id: String,
+    /// None if its file cannot be read.
+    pub fit: Option<Fit>,
+}
+
+/// A folder whose models are listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelFolder {
+    /// Opaque; carries any path.
+    pub id: String,
+    /// As shown.
+    pub path: String,
+    /// The program's own, which cannot be removed.
+    pub own: bool,
+    /// How it stands.
+    pub state: FolderState,
+    /// Model files found in it, also deep inside.
+    pub models: u32,
+    /// What could not be looked at, or is not as it should be: one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// How a folder of models stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum FolderState {
+    /// It is being looked through.
+    Scanning,
+    /// It was looked through.
+    Ready,
+    /// It is not there: its drive may be unplugged. What was found in it stays listed.
+    Missing,
+    /// It may not be read.
+    Unreadable,
 }
 
 /// One thing about a model file that a person should know.
@@ -75,6 +167,12 @@ pub enum Starter {
     Ready {
         /// Its entry in the library.
         id: String,
+        /// Its size.
+        #[serde(rename = "sizeBytes")]
+        size_bytes: u32,
+    },
+    /// It can be downloaded.
+    Download {
         /// Its size.
         #[serde(rename = "sizeBytes")]
         size_bytes: u32,

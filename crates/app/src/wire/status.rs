@@ -4,7 +4,9 @@ use serde::Serialize;
 #[cfg(feature = "bindings")]
 use ts_rs::TS;
 
-use super::{ConversationSummary, ModelEntry, RunningTurn, Settings, Starter, Unsent};
+use super::{
+    ConversationSummary, Download, ModelEntry, ModelFolder, RunningTurn, Settings, Starter, Unsent,
+};
 
 /// All that a window needs when it opens.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +23,10 @@ pub struct Snapshot {
     pub conversations: Vec<ConversationSummary>,
     /// Models known, newest use first.
     pub models: Vec<ModelEntry>,
+    /// Folders that are looked through, the program's own first.
+    pub folders: Vec<ModelFolder>,
+    /// Downloads, newest first.
+    pub downloads: Vec<Download>,
     /// Whether the starter model can be had.
     pub starter: Starter,
     /// Replies that are being written now.

@@ -281,6 +281,8 @@ function snapshotOf(status: Status, list: Conversation[]): Snapshot {
       entry("qwen", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "/home/ana/models", 491_000_000),
       entry("gone", "llama-3.gguf", "/media/ana/stick", null),
     ],
+    folders: [],
+    downloads: [],
     starter: { state: "ready", id: "smol", sizeBytes: starterBytes },
     turns: [],
     notices: [],
@@ -297,7 +299,7 @@ export function detailsOf(model: ModelEntry): ModelDetails {
   const path = `${model.folder}/${model.name}`;
   if (model.missing) {
     const message = `${model.name}: there is no such file.`;
-    return { name: model.name, facts: [], findings: [{ weight: "against", message, advice: null }] };
+    return { name: model.name, facts: [], findings: [{ weight: "against", message, advice: null }], fit: null };
   }
   const message = "The file brings no chat template; ChatML is used.";
   return {
@@ -308,6 +310,7 @@ export function detailsOf(model: ModelEntry): ModelDetails {
       { name: "Use", value: "runs on the CPU" },
     ],
     findings: model.id === "smol" ? [] : [{ weight: "note", message, advice: null }],
+    fit: null,
   };
 }
 
