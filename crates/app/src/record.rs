@@ -110,6 +110,13 @@ pub(crate) fn for_engine(sampling: &Sampling, seed: u32) -> EngineSampling {
         top_p: sampling.top_p,
         min_p: sampling.min_p,
         repeat_penalty: sampling.repeat_penalty,
+        presence_penalty: sampling.presence_penalty,
+        frequency_penalty: sampling.frequency_penalty,
+        dry_multiplier: sampling.dry_multiplier,
+        dry_base: sampling.dry_base,
+        dry_allowed_length: sampling.dry_allowed_length as usize,
+        xtc_probability: sampling.xtc_probability,
+        xtc_threshold: sampling.xtc_threshold,
         seed: u64::from(seed),
         ..EngineSampling::greedy()
     }
