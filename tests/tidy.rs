@@ -81,6 +81,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("minijinja", "candor-text"),
     ("rusqlite", "candor-app"),
     ("clap", "candor"),
+    ("llguidance", "candor-engine"),
 ];
 
 /// Where unsafe code may stand.

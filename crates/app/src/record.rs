@@ -150,6 +150,7 @@ fn code_of(code: TurnCode) -> Code {
         | TurnCode::Closed
         | TurnCode::NotFinite
         | TurnCode::NothingAllowed
+        | TurnCode::Stuck
         | TurnCode::DeviceLost
         | TurnCode::Broken
         | TurnCode::Internal => Code::Internal,

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod constraint;
 pub mod direct;
 mod draw;
 pub mod guard;
@@ -41,6 +42,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use candor_backend::CancelToken;
 pub use config::{AvailableMemory, Clock, EngineConfig};
+pub use constraint::{CONSTRAINT_BYTES_MAX, Constraint, ConstraintError};
 pub use guard::{
     Basis, FirstBad, Key, Located, Mode, NodeDistance, NotJudged, Remembered, Report, Served,
     Unproven, VerdictId, VerdictMemory, VerdictStore,

@@ -196,6 +196,8 @@ pub enum TurnCode {
     NotFinite,
     /// What was asked for forbids every token.
     NothingAllowed,
+    /// The grammar that the reply has to follow could not be followed on.
+    Stuck,
     /// The device stopped working.
     DeviceLost,
     /// The computation broke down.
@@ -213,6 +215,7 @@ impl fmt::Display for TurnCode {
             Self::Busy => "the engine has too much to do",
             Self::Closed => "the engine has ended",
             Self::NotFinite => "the computation gave a value that is not a number",
+            Self::Stuck => "the reply could not go on as it has to",
             Self::NothingAllowed => "what was asked for forbids every token",
             Self::DeviceLost => "the device stopped working",
             Self::Broken => "the computation broke down",

@@ -6,6 +6,7 @@ use std::time::Instant;
 use candor_backend::CancelToken;
 use candor_text::{Show, StopError, StopMatcher, Tokenizer};
 
+use crate::constraint::{Constraint, ConstraintError, Follower};
 use crate::load::{LoadedModel, ModelId};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::sampler::{BiasError, DRY_BREAKERS, Sampler, Sampling, SamplingError, TOP_LOGPROBS_MAX};
@@ -51,6 +52,8 @@ pub struct GenerateOptions {
     pub logit_bias: Vec<(u32, f32)>,
     /// Tells how likely each token was, and so many of the likeliest others; none to leave it out.
     pub top_logprobs: Option<usize>,
+    /// What the reply has to look like.
+    pub constraint: Option<Constraint>,
 }
 
 impl GenerateOptions {
@@ -66,6 +69,7 @@ impl GenerateOptions {
             priority: Priority::Interactive,
             logit_bias: Vec::new(),
             top_logprobs: None,
+            constraint: None,
         }
     }
 }
@@ -118,6 +122,9 @@ pub enum RequestError {
         /// [`TOP_LOGPROBS_MAX`].
         max: usize,
     },
+    /// What the reply has to look like cannot be followed.
+    #[error(transparent)]
+    Constraint(#[from] ConstraintError),
     /// The stop strings cannot be looked for.
     #[error(transparent)]
     Stop(#[from] StopError),
@@ -131,6 +138,7 @@ pub struct GenerateRequest {
     pub(crate) prompt: Vec<u32>,
     pub(crate) sampler: Sampler,
     pub(crate) top_logprobs: Option<usize>,
+    pub(crate) follower: Option<Follower>,
     pub(crate) max_tokens: usize,
     pub(crate) stop: StopMatcher,
     pub(crate) ends: EndTokens,
@@ -169,12 +177,18 @@ impl GenerateRequest {
             sampler = sampler.with_breakers(breakers(&model.tokenizer));
         }
         let stop = StopMatcher::new(options.stop)?;
+        let compile = |constraint: &Constraint| {
+            let (grammars, vocabulary) = (&model.grammars, model.vocabulary);
+            grammars.compile(constraint, &model.tokenizer, vocabulary)
+        };
+        let follower = options.constraint.as_ref().map(compile).transpose()?;
         let (_, writer) = TurnLog::new();
         Ok(Self {
             model: model.id,
             prompt: options.prompt,
             sampler,
             top_logprobs: options.top_logprobs,
+            follower,
             max_tokens,
             stop,
             ends: options.ends,

@@ -16,7 +16,7 @@ use crate::guard::Servable;
 use crate::message::{FinishReason, TurnCode};
 use crate::prefix;
 use crate::sampler::{NoToken, NotFinite};
-use crate::sequence::{Chosen, Sequence};
+use crate::sequence::{Chosen, NotChosen, Sequence};
 
 /// Prompt tokens of one forward. Larger ones no longer fill a processor or a card better; Stop
 /// does not wait for the end of a chunk, so it need not be smaller.
@@ -229,15 +229,18 @@ fn take_outputs(
         };
         match token {
             Ok(chosen) => sequence.accept(chosen, ctx_len),
-            Err(NoToken::NotFinite(_)) if !servable.is_reference() => {
+            Err(NotChosen::NoToken(NoToken::NotFinite(_))) if !servable.is_reference() => {
                 // The reference may know better.
                 let node = String::from("logits");
                 return Err(SessionError::NotFinite { node });
             }
-            Err(error @ NoToken::NothingAllowed) => {
+            Err(error @ NotChosen::Stuck(_)) => {
+                sequence.fail(TurnCode::Stuck, error.to_string());
+            }
+            Err(error @ NotChosen::NoToken(NoToken::NothingAllowed)) => {
                 sequence.fail(TurnCode::NothingAllowed, error.to_string());
             }
-            Err(error @ NoToken::NotFinite(_)) => {
+            Err(error @ NotChosen::NoToken(NoToken::NotFinite(_))) => {
                 sequence.fail(TurnCode::NotFinite, error.to_string());
                 // The next turn must not go on from a state that led here.
                 servable.empty_slot(span.slot)?;
@@ -250,12 +253,12 @@ fn take_outputs(
 
 /// The best token as the device says it, by the sampler's rules: no token where a logit is no
 /// number, which shows in the sum, or where none can be chosen.
-fn best_of(best: &[(u32, f32)], lse: f32) -> Result<Chosen, NoToken> {
+fn best_of(best: &[(u32, f32)], lse: f32) -> Result<Chosen, NotChosen> {
     match best.first() {
         Some((token, logit)) if lse.is_finite() && logit.is_finite() => Ok((*token).into()),
-        other => Err(NoToken::NotFinite(NotFinite {
+        other => Err(NotChosen::NoToken(NoToken::NotFinite(NotFinite {
             token: other.map_or(0, |(token, _)| *token as usize),
-        })),
+        }))),
     }
 }
 

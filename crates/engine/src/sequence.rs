@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use candor_backend::{CancelToken, SlotId};
 use candor_text::{Channels, Detokenizer, StopMatcher, Tokenizer};
 
+use crate::constraint::{Follower, Stuck};
 use crate::guard::{Report, Served};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::repetition::Repetition;
@@ -65,6 +66,8 @@ struct Drawn {
     /// How many likely tokens are told beside each one.
     top_logprobs: Option<usize>,
     scratch: LogprobScratch,
+    /// What the reply has to look like.
+    follower: Option<Follower>,
 }
 
 /// A token that was chosen.
@@ -73,12 +76,26 @@ pub(crate) struct Chosen {
     pub(crate) token: u32,
     /// How likely it was, if that is to be told.
     pub(crate) logprobs: Option<Box<Logprobs>>,
+    /// Whether nothing more may come.
+    completes: bool,
+}
+
+/// Why no token was chosen.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum NotChosen {
+    #[error(transparent)]
+    NoToken(#[from] NoToken),
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
 }
 
 impl From<u32> for Chosen {
     fn from(token: u32) -> Self {
-        let logprobs = None;
-        Self { token, logprobs }
+        Self {
+            token,
+            logprobs: None,
+            completes: false,
+        }
     }
 }
 
@@ -111,6 +128,7 @@ impl Sequence {
             sampler: request.sampler,
             top_logprobs: request.top_logprobs,
             scratch: LogprobScratch::default(),
+            follower: request.follower,
         }));
         let text = Text {
             tokenizer,
@@ -239,7 +257,7 @@ impl Sequence {
     }
 
     /// Chooses the token after the present last one.
-    pub(crate) fn choose(&mut self, logits: &mut [f32]) -> Result<Chosen, NoToken> {
+    pub(crate) fn choose(&mut self, logits: &mut [f32]) -> Result<Chosen, NotChosen> {
         let draw = self.generated();
         match &mut self.chooser {
             Chooser::Drawn(drawn) => drawn.choose(logits, &self.ids, draw as u64),
@@ -250,7 +268,10 @@ impl Sequence {
     /// Whether the best token is all that it has to know of a row.
     pub(crate) fn wants_best_only(&self) -> bool {
         match &self.chooser {
-            Chooser::Drawn(drawn) => drawn.top_logprobs.is_none() && drawn.sampler.takes_best(),
+            Chooser::Drawn(drawn) => {
+                let is_free = drawn.top_logprobs.is_none() && drawn.follower.is_none();
+                is_free && drawn.sampler.takes_best()
+            }
             Chooser::Fixed(_) => false,
         }
     }
@@ -265,8 +286,11 @@ impl Sequence {
             self.text.writer.state(TurnState::Decode);
         }
         self.ids.push(token);
+        let completes = chosen.completes;
         if self.text.write(chosen) {
             self.finish(FinishReason::StopString);
+        } else if completes {
+            self.finish(FinishReason::Stop);
         } else if self.generated() >= self.max_tokens {
             self.finish(FinishReason::Length);
         } else if self.ids.len() > ctx_len {
@@ -327,27 +351,39 @@ impl Drawn {
         logits: &mut [f32],
         history: &[u32],
         draw: u64,
-    ) -> Result<Chosen, NoToken> {
-        let allowed = None;
+    ) -> Result<Chosen, NotChosen> {
+        if self.top_logprobs.is_some() {
+            self.scratch.keep(logits);
+        }
+        let allowed = match &mut self.follower {
+            Some(follower) => Some(follower.allowed()?),
+            None => None,
+        };
         let given = Given {
             history,
             draw,
             allowed,
         };
-        let Some(top) = self.top_logprobs else {
-            return Ok(self.sampler.next(logits, given)?.into());
-        };
-        self.scratch.keep(logits);
         let token = self.sampler.next(logits, given)?;
-        let logprobs = Some(Box::new(self.scratch.of(token, top)));
-        Ok(Chosen { token, logprobs })
+        let completes = match &mut self.follower {
+            Some(follower) => follower.push(token)?,
+            None => false,
+        };
+        let told = |top| Box::new(self.scratch.of(token, top));
+        Ok(Chosen {
+            token,
+            logprobs: self.top_logprobs.map(told),
+            completes,
+        })
     }
 }
 
 impl Text {
     /// Writes a token and says whether it completed a stop string.
     fn write(&mut self, chosen: Chosen) -> bool {
-        let Chosen { token, logprobs } = chosen;
+        let Chosen {
+            token, logprobs, ..
+        } = chosen;
         let piece = self.channels.show(&self.tokenizer, token);
         let step = self.stop.push(self.detokenizer.push(&piece));
         self.writer.token(token, step.text, logprobs);

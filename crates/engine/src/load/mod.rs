@@ -27,6 +27,7 @@ pub(crate) use place::{At, Host, License, place};
 pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use reference::{Source, reference_live};
 
+use crate::constraint::Grammars;
 use crate::guard::{Candidate, Mode, Remembered, Report, Servable, Subject, VerdictMemory};
 use crate::message::LoadStage;
 
@@ -143,6 +144,8 @@ pub struct LoadedModel {
     pub model: Arc<Model>,
     /// Made of the file's vocabulary.
     pub tokenizer: Arc<Tokenizer>,
+    /// What replies can be held to, by this vocabulary.
+    pub(crate) grammars: Arc<Grammars>,
     /// Entries of a row of logits.
     pub vocabulary: usize,
     /// Tokens that a conversation may have.

@@ -434,6 +434,7 @@ impl Placing<'_> {
             id: self.id,
             path: spec.path.clone(),
             tokenizer: Arc::clone(tokenizer),
+            grammars: Arc::default(),
             vocabulary: model.graph.hparams.vocabulary,
             ctx_len: options.ctx_len,
             slots: options.slots_max,

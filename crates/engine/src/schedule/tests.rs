@@ -5,6 +5,7 @@ use std::sync::Arc;
 use candor_backend::{CancelToken, SessionError};
 use candor_testkit::scripted::{Fault, Script};
 
+mod constrained;
 mod real;
 mod stop;
 

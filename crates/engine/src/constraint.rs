@@ -1,0 +1,258 @@
+//! What a reply may look like: a JSON schema, a regular expression or a grammar, checked and
+//! compiled before anything runs, and followed token by token.
+//!
+//! The work is done by llguidance. The vocabulary is made into a trie once for each model; a
+//! grammar says which of its paths go on, which gives one bit for each token.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use candor_text::{Show, Tokenizer};
+use llguidance::api::TopLevelGrammar;
+use llguidance::toktrie::{ApproximateTokEnv, SimpleVob, TokEnv, TokRxInfo, TokTrie};
+use llguidance::{Matcher, ParserFactory};
+use serde_json::{Map, Value, json};
+
+use crate::guarded::guarded;
+
+/// Bytes of a schema, an expression or a grammar: larger than any that is written by hand, and
+/// compiled within a second.
+pub const CONSTRAINT_BYTES_MAX: usize = 256 << 10;
+
+/// Levels of a schema's braces: it is read by functions that call themselves.
+const SCHEMA_DEPTH_MAX: usize = 64;
+
+/// What a reply has to look like.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constraint {
+    /// Any JSON object.
+    JsonObject,
+    /// JSON by a schema.
+    JsonSchema(Value),
+    /// A text that the whole expression matches.
+    Regex(String),
+    /// A grammar in llguidance's form of Lark, from `start`.
+    Lark(String),
+}
+
+/// Why a constraint cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConstraintError {
+    /// It is too long.
+    #[error("the {what} has {found} bytes; at most {CONSTRAINT_BYTES_MAX} are taken")]
+    TooLong {
+        /// Which kind it is.
+        what: &'static str,
+        /// As given.
+        found: usize,
+    },
+    /// It is nested too deeply.
+    #[error("the JSON schema is nested deeper than {SCHEMA_DEPTH_MAX} levels")]
+    TooDeep,
+    /// It is wrong, or says something that cannot be followed.
+    #[error("the {what} cannot be followed: {reason}")]
+    Refused {
+        /// Which kind it is.
+        what: &'static str,
+        /// In the library's words.
+        reason: String,
+    },
+    /// The model's file has no vocabulary.
+    #[error("this model has no vocabulary by which a reply could be held to something")]
+    NoVocabulary,
+}
+
+impl Constraint {
+    fn what(&self) -> &'static str {
+        match self {
+            Self::JsonObject | Self::JsonSchema(_) => "JSON schema",
+            Self::Regex(_) => "regular expression",
+            Self::Lark(_) => "grammar",
+        }
+    }
+
+    fn check(&self) -> Result<(), ConstraintError> {
+        let found = match self {
+            Self::JsonObject => 0,
+            Self::JsonSchema(schema) if depth(schema) > SCHEMA_DEPTH_MAX => {
+                return Err(ConstraintError::TooDeep);
+            }
+            Self::JsonSchema(schema) => schema.to_string().len(),
+            Self::Regex(text) | Self::Lark(text) => text.len(),
+        };
+        if found > CONSTRAINT_BYTES_MAX {
+            let what = self.what();
+            return Err(ConstraintError::TooLong { what, found });
+        }
+        Ok(())
+    }
+
+    fn grammar(&self) -> TopLevelGrammar {
+        match self {
+            Self::JsonObject => {
+                TopLevelGrammar::from_json_schema(compact(json!({"type": "object"})))
+            }
+            Self::JsonSchema(schema) => TopLevelGrammar::from_json_schema(compact(schema.clone())),
+            Self::Regex(expression) => TopLevelGrammar::from_regex(expression),
+            Self::Lark(grammar) => TopLevelGrammar::from_lark(grammar.clone()),
+        }
+    }
+}
+
+/// Levels of arrays and objects.
+fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut open = vec![(value, 0)];
+    while let Some((value, depth)) = open.pop() {
+        deepest = deepest.max(depth);
+        if depth > SCHEMA_DEPTH_MAX {
+            break;
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(fields) => open.extend(fields.values().map(|field| (field, depth + 1))),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// The schema with no blanks between its signs: where blanks are allowed, small models write them
+/// to the limit. What it says about that itself counts for nothing.
+fn compact(schema: Value) -> Value {
+    let mut fields = match schema {
+        Value::Object(fields) => fields,
+        // The schemas that allow everything and nothing.
+        Value::Bool(true) => Map::new(),
+        other => return other,
+    };
+    let options = json!({
+        "whitespace_flexible": false,
+        "item_separator": ",",
+        "key_separator": ":",
+        "coerce_one_of": true,
+    });
+    fields.insert(String::from("x-guidance"), options);
+    Value::Object(fields)
+}
+
+/// The grammars of one model. The vocabulary is prepared when the first one is asked for.
+#[derive(Default)]
+pub(crate) struct Grammars(OnceLock<Option<ParserFactory>>);
+
+impl fmt::Debug for Grammars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Grammars")
+    }
+}
+
+impl Grammars {
+    /// Compiles a constraint, for a model with rows of logits of this length.
+    pub(crate) fn compile(
+        &self,
+        constraint: &Constraint,
+        tokenizer: &Tokenizer,
+        vocabulary: usize,
+    ) -> Result<Follower, ConstraintError> {
+        constraint.check()?;
+        let what = constraint.what();
+        if tokenizer.refusal().is_some() {
+            return Err(ConstraintError::NoVocabulary);
+        }
+        let factory = self.0.get_or_init(|| factory(tokenizer, vocabulary));
+        let factory = factory.as_ref().ok_or(ConstraintError::NoVocabulary)?;
+        let refused = |reason: String| ConstraintError::Refused { what, reason };
+        let made = guarded(|| Matcher::new(factory.create_parser(constraint.grammar())));
+        let matcher = made.map_err(refused)?;
+        match matcher.get_error() {
+            Some(reason) => Err(refused(reason)),
+            None => Ok(Follower {
+                matcher: Box::new(matcher),
+                mask: None,
+            }),
+        }
+    }
+}
+
+/// The vocabulary as a trie. None where the library will have none of it.
+fn factory(tokenizer: &Tokenizer, vocabulary: usize) -> Option<ParserFactory> {
+    let words: Vec<Vec<u8>> = (0..vocabulary as u32)
+        .map(|id| word(tokenizer, id))
+        .collect();
+    let ends: Vec<u32> = tokenizer
+        .end_ids()
+        .iter()
+        .copied()
+        .filter(|id| (*id as usize) < vocabulary)
+        .collect();
+    let first_end = *ends.first()?;
+    let made = guarded(|| {
+        let trie = TokTrie::from(&TokRxInfo::new(vocabulary as u32, first_end), &words);
+        let trie = trie.with_eos_tokens(&ends);
+        let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let mut factory = ParserFactory::new_simple(&environment).ok()?;
+        factory.quiet();
+        // Its bounds of one step and of a grammar stay: a step takes some 20 ms at worst.
+        factory.limits_mut().verbose_errors = false;
+        Some(factory)
+    });
+    made.ok().flatten()
+}
+
+/// What a token adds to the text. Control tokens are none of it: only a grammar that names one
+/// lets it through.
+fn word(tokenizer: &Tokenizer, id: u32) -> Vec<u8> {
+    let piece = tokenizer.piece(id, Show::Control);
+    match tokenizer.is_control(id) {
+        true => [&[TokTrie::SPECIAL_TOKEN_MARKER], piece].concat(),
+        false => piece.to_vec(),
+    }
+}
+
+/// Where a reply stands in what it has to look like.
+pub(crate) struct Follower {
+    matcher: Box<Matcher>,
+    /// Of the present place, once it was asked for.
+    mask: Option<SimpleVob>,
+}
+
+/// Why a reply cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the reply cannot go on as it has to: {reason}")]
+pub(crate) struct Stuck {
+    /// In the library's words.
+    pub(crate) reason: String,
+}
+
+impl Follower {
+    /// One bit for each token that may come next, the lowest first.
+    pub(crate) fn allowed(&mut self) -> Result<&[u32], Stuck> {
+        let mask = match self.mask.take() {
+            Some(mask) => mask,
+            None => self.matcher.compute_mask_or_eos().map_err(stuck)?,
+        };
+        Ok(self.mask.insert(mask).as_slice())
+    }
+
+    /// Notes the token that was chosen, and says whether the text is complete: nothing more can
+    /// come.
+    pub(crate) fn push(&mut self, token: u32) -> Result<bool, Stuck> {
+        self.mask = None;
+        self.matcher.consume_token(token).map_err(stuck)?;
+        Ok(self.matcher.is_stopped())
+    }
+}
+
+fn stuck(error: impl fmt::Display) -> Stuck {
+    let reason = error.to_string();
+    Stuck { reason }
+}
+
+impl fmt::Debug for Follower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Follower")
+    }
+}
+
+#[cfg(test)]
+mod tests;
