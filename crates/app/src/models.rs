@@ -477,6 +477,7 @@ fn attempt(
     let options = LoadOptions {
         ctx_len,
         slots: 1,
+        kept: 0,
         precision: Precision::Fast,
         kv: Some(kv),
         text: TextSide::Needed,

@@ -10,6 +10,8 @@ pub struct CancelToken {
     own: Arc<AtomicBool>,
     /// Flags that count as this one.
     also: Option<Arc<[CancelToken]>>,
+    /// Flags that together count as this one.
+    all: Option<Arc<[CancelToken]>>,
     /// Questions that are still answered with no.
     patience: Option<Arc<AtomicUsize>>,
 }
@@ -25,6 +27,15 @@ impl CancelToken {
     pub fn any(tokens: impl IntoIterator<Item = CancelToken>) -> Self {
         Self {
             also: Some(tokens.into_iter().collect()),
+            ..Self::default()
+        }
+    }
+
+    /// A token that is cancelled as soon as all of these are, of which there has to be one. For a
+    /// forward that goes on while somebody needs it.
+    pub fn all(tokens: impl IntoIterator<Item = CancelToken>) -> Self {
+        Self {
+            all: Some(tokens.into_iter().collect()),
             ..Self::default()
         }
     }
@@ -56,6 +67,10 @@ impl CancelToken {
                 .also
                 .as_ref()
                 .is_some_and(|also| also.iter().any(Self::is_cancelled))
+            || self
+                .all
+                .as_ref()
+                .is_some_and(|all| !all.is_empty() && all.iter().all(Self::is_cancelled))
     }
 
     /// Whether both are the same flag.
@@ -81,6 +96,17 @@ mod tests {
         joint.cancel();
         assert!(joint.is_cancelled() && !parts[0].is_cancelled());
         assert!(!joint.same_as(&parts[0]) && joint.same_as(&joint.clone()));
+    }
+
+    #[test]
+    fn a_token_of_all_waits_for_the_last() {
+        let parts = [CancelToken::new(), CancelToken::new()];
+        let both = CancelToken::all(parts.clone());
+        parts[0].cancel();
+        assert!(!both.is_cancelled() && !parts[1].is_cancelled());
+        parts[1].cancel();
+        assert!(both.is_cancelled());
+        assert!(!CancelToken::all([]).is_cancelled(), "of none");
     }
 
     #[test]

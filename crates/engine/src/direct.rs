@@ -18,6 +18,7 @@ use crate::load::{
     self, At, Host, License, Live, LoadFailure, LoadOptions, LoadSpec, LoadedModel, ModelId,
     TextSide, Watch,
 };
+use crate::prefix::Computed;
 use crate::request::{EndTokens, GenerateOptions, GenerateRequest, RequestError};
 use crate::sampler::Sampling;
 use crate::schedule::{self, CHUNK_TOKENS, Lost};
@@ -178,7 +179,7 @@ impl Direct {
             if servable.forward(&batch, cancel)? == Outcome::Cancelled {
                 return Err(DirectError::Stopped);
             }
-            servable.committed(slot, &ids[start..end]);
+            servable.committed(slot, &ids[start..end], Computed::Read);
             for (i, output) in servable.rows().outputs.iter().enumerate() {
                 match output {
                     RowOutput::Logits(logits) => show(start + i, logits),

@@ -49,12 +49,13 @@ pub use guard::{
 };
 pub use load::{
     CONTEXT_TOKENS_DEFAULT, DeviceWish, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
-    MakeBackends, ModelId, PassedOver, Proof, TextSide, Watch, WhyNot,
+    MakeBackends, ModelId, PassedOver, Proof, SLOTS_MAX, TextSide, Watch, WhyNot,
 };
 pub use message::{
     EngineState, FinishReason, LoadStage, Loading, Recheck, Rechecked, Refused, Stats, TurnCode,
     WhyNoModel,
 };
+pub use prefix::Reuse;
 pub use repetition::{REPEATED_TOKENS_MIN, Repeated};
 pub use request::{
     EndTokens, GenerateOptions, GenerateRequest, Priority, REPLY_TOKENS_MAX, RequestError,

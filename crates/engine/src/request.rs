@@ -9,6 +9,7 @@ use candor_text::{Show, StopError, StopMatcher, Tokenizer};
 use crate::constraint::{Constraint, ConstraintError, Follower};
 use crate::load::{LoadedModel, ModelId};
 use crate::message::{FinishReason, Stats, TurnCode};
+use crate::prefix::Reuse;
 use crate::sampler::{BiasError, DRY_BREAKERS, Sampler, Sampling, SamplingError, TOP_LOGPROBS_MAX};
 use crate::turn_log::{TurnLog, TurnWriter};
 
@@ -54,6 +55,8 @@ pub struct GenerateOptions {
     pub top_logprobs: Option<usize>,
     /// What the reply has to look like.
     pub constraint: Option<Constraint>,
+    /// What may be taken over from what was computed before.
+    pub reuse: Reuse,
 }
 
 impl GenerateOptions {
@@ -70,6 +73,7 @@ impl GenerateOptions {
             logit_bias: Vec::new(),
             top_logprobs: None,
             constraint: None,
+            reuse: Reuse::All,
         }
     }
 }
@@ -139,6 +143,7 @@ pub struct GenerateRequest {
     pub(crate) sampler: Sampler,
     pub(crate) top_logprobs: Option<usize>,
     pub(crate) follower: Option<Follower>,
+    pub(crate) reuse: Reuse,
     pub(crate) max_tokens: usize,
     pub(crate) stop: StopMatcher,
     pub(crate) ends: EndTokens,
@@ -189,6 +194,7 @@ impl GenerateRequest {
             sampler,
             top_logprobs: options.top_logprobs,
             follower,
+            reuse: options.reuse,
             max_tokens,
             stop,
             ends: options.ends,

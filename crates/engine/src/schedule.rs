@@ -12,11 +12,17 @@ use candor_backend::{
     Batch, CancelToken, Feed, Outcome, Row, RowOutput, SessionError, SlotId, Want,
 };
 
+mod admit;
+mod share;
+
 use crate::guard::Servable;
 use crate::message::{FinishReason, TurnCode};
-use crate::prefix;
+use crate::prefix::Computed;
+use crate::request::Priority;
 use crate::sampler::{NoToken, NotFinite};
 use crate::sequence::{Chosen, NotChosen, Sequence};
+
+use share::share;
 
 /// Prompt tokens of one forward. Larger ones no longer fill a processor or a card better; Stop
 /// does not wait for the end of a chunk, so it need not be smaller.
@@ -25,6 +31,10 @@ pub const CHUNK_TOKENS: usize = 512;
 /// Tokens between checkpoints of a slot: what a state that cannot be cut anywhere has to compute
 /// again at most.
 const CHECKPOINT_TOKENS: usize = 1_024;
+
+/// Prompt tokens of one forward of a processor while somebody writes: each token of those waits
+/// for so many. A quarter of a whole chunk takes little longer in all.
+const CHUNK_TOKENS_BESIDE_WRITERS: usize = 128;
 
 /// What a step came to.
 #[derive(Debug, Default)]
@@ -60,24 +70,26 @@ struct Span {
 pub fn step(servable: &mut Servable, sequences: &mut Vec<Sequence>) -> Progress {
     let mut progress = Progress::default();
     stop_cancelled(sequences);
-    let done = admit(servable, sequences).and_then(|()| {
+    let done = admit::admit(servable, sequences).and_then(|()| {
         let spans = spans(servable, sequences);
         if spans.is_empty() {
             return Ok(());
         }
         let batch = batch(servable, &spans, sequences);
-        let members = spans
-            .iter()
-            .map(|span| sequences[span.sequence_idx].cancel.clone());
-        let cancel = CancelToken::any(members);
+        let cancel = cancel_token(&spans, sequences);
         match servable.forward(&batch, &cancel) {
             Ok(Outcome::Cancelled) => Ok(()),
             Ok(Outcome::Done) => {
                 progress.committed_rows = batch.rows.len();
                 take_outputs(servable, sequences, &spans)
             }
-            Err(SessionError::StateFull { .. } | SessionError::ContextFull { .. }) => {
-                make_room(servable, sequences, &spans)
+            Err(SessionError::StateFull { .. }) => make_room(servable, sequences, &spans),
+            Err(SessionError::ContextFull { slot, .. }) => {
+                let full = spans.iter().filter(|span| span.slot == slot);
+                full.for_each(|span| {
+                    sequences[span.sequence_idx].finish(FinishReason::ContextFull)
+                });
+                Ok(())
             }
             Err(error) => Err(error),
         }
@@ -94,6 +106,16 @@ pub fn step(servable: &mut Servable, sequences: &mut Vec<Sequence>) -> Progress 
     progress
 }
 
+/// What ends a forward early: a person who stops, or everybody. That one of several programs goes
+/// away costs the others nothing: one that came and went all the time would else keep them from
+/// ever going on.
+fn cancel_token(spans: &[Span], sequences: &[Sequence]) -> CancelToken {
+    let members = || spans.iter().map(|span| &sequences[span.sequence_idx]);
+    let all = CancelToken::all(members().map(|sequence| sequence.cancel.clone()));
+    let persons = members().filter(|sequence| sequence.priority == Priority::Interactive);
+    CancelToken::any(persons.map(|sequence| sequence.cancel.clone()).chain([all]))
+}
+
 fn stop_cancelled(sequences: &mut [Sequence]) {
     for sequence in sequences
         .iter_mut()
@@ -103,39 +125,8 @@ fn stop_cancelled(sequences: &mut [Sequence]) {
     }
 }
 
-/// Gives free slots to those that wait, by priority and then in the order of their arrival.
-fn admit(servable: &mut Servable, sequences: &mut [Sequence]) -> Result<(), SessionError> {
-    let mut waiting: Vec<usize> = (0..sequences.len())
-        .filter(|&i| {
-            let sequence = &sequences[i];
-            sequence.is_live() && sequence.slot.is_none() && !sequence.awaits_proof
-        })
-        .collect();
-    waiting.sort_by_key(|&i| sequences[i].priority);
-    for i in waiting {
-        let is_free = |slot: usize| {
-            let held_by = |s: &Sequence| s.is_live() && s.slot == Some(SlotId(slot));
-            !sequences.iter().any(held_by)
-        };
-        let free = servable
-            .slots()
-            .iter()
-            .enumerate()
-            .filter(|(slot, _)| is_free(*slot));
-        let Some(slot_idx) = prefix::choose(free, &sequences[i].ids) else {
-            sequences[i].say_waiting();
-            continue;
-        };
-        let reusable = prefix::reusable(&servable.slots()[slot_idx].tokens, &sequences[i].ids);
-        // It has the slot even if that fails, and so fails with it instead of trying for ever.
-        sequences[i].slot = Some(SlotId(slot_idx));
-        let cached = servable.take_slot(SlotId(slot_idx), reusable)?;
-        sequences[i].place(SlotId(slot_idx), cached, servable.served());
-    }
-    Ok(())
-}
-
-/// Who computes what in this step.
+/// Who computes what in this step: a row for each that writes, and a chunk for those that read, of
+/// which persons are served first.
 fn spans(servable: &Servable, sequences: &[Sequence]) -> Vec<Span> {
     let placed = sequences
         .iter()
@@ -150,18 +141,42 @@ fn spans(servable: &Servable, sequences: &[Sequence]) -> Vec<Span> {
             end: sequence.ids.len(),
         })
     });
-    let (mut spans, mut prefill): (Vec<Span>, Vec<Span>) =
+    let (mut spans, mut reading): (Vec<Span>, Vec<Span>) =
         open.partition(|span| !sequences[span.sequence_idx].is_reading());
-    prefill.sort_by_key(|span| sequences[span.sequence_idx].priority);
-    let mut left = CHUNK_TOKENS;
-    for mut span in prefill {
-        span.end = span.end.min(span.start + left);
-        left -= span.end - span.start;
-        if span.start < span.end {
-            spans.push(span);
+    reading.sort_by_key(|span| sequences[span.sequence_idx].priority);
+    let mut left = match spans.is_empty() {
+        false if servable.is_reference() => CHUNK_TOKENS_BESIDE_WRITERS,
+        _ => CHUNK_TOKENS,
+    };
+    let priority = |span: &Span| sequences[span.sequence_idx].priority;
+    for readers in reading.chunk_by(|a, b| priority(a) == priority(b)) {
+        let wanted: Vec<usize> = readers.iter().map(|span| span.end - span.start).collect();
+        for (span, share) in readers.iter().zip(share(&wanted, left)) {
+            let end = cut_where_awaited(sequences, *span, span.start + share);
+            left -= end - span.start;
+            if span.start < end {
+                spans.push(Span { end, ..*span });
+            }
         }
     }
     spans
+}
+
+/// A reader stops where another one will go its own way, so that this can begin there even where
+/// a state can be cut at marks only.
+fn cut_where_awaited(sequences: &[Sequence], span: Span, end: usize) -> usize {
+    let marks = awaited_marks(sequences, span.slot);
+    let inside = marks.filter(|mark| span.start < *mark && *mark < end);
+    inside.min().unwrap_or(end)
+}
+
+/// The positions of a slot at which sequences wait to go on.
+fn awaited_marks(sequences: &[Sequence], slot: SlotId) -> impl Iterator<Item = usize> {
+    let awaits = move |sequence: &Sequence| match sequence.awaits {
+        Some((awaited, tokens)) if awaited == slot && sequence.is_live() => Some(tokens),
+        _ => None,
+    };
+    sequences.iter().filter_map(awaits)
 }
 
 fn batch(servable: &Servable, spans: &[Span], sequences: &[Sequence]) -> Batch {
@@ -202,16 +217,26 @@ fn take_outputs(
 ) -> Result<(), SessionError> {
     let ctx_len = servable.session().ctx_len();
     let mut outputs = 0;
+    let marks: Vec<_> = sequences
+        .iter()
+        .filter_map(|sequence| sequence.awaits)
+        .collect();
     for span in spans {
         let sequence = &mut sequences[span.sequence_idx];
         let was_prompt = sequence.is_reading();
-        servable.committed(span.slot, &sequence.ids[span.start..span.end]);
+        let ids = &sequence.ids[span.start..span.end];
+        let how = match was_prompt {
+            true => Computed::Read,
+            false => Computed::Written,
+        };
+        servable.committed(span.slot, ids, how);
         let complete = span.end == sequence.ids.len();
         if was_prompt {
             sequence.say_prefill(span.end);
         }
         let crossed = span.start / CHECKPOINT_TOKENS != span.end / CHECKPOINT_TOKENS;
-        if crossed || (was_prompt && complete) {
+        let awaited = marks.contains(&(span.slot, span.end));
+        if crossed || awaited || (was_prompt && complete) {
             servable.checkpoint(span.slot)?;
         }
         if !complete {
@@ -262,23 +287,22 @@ fn best_of(best: &[(u32, f32)], lse: f32) -> Result<Chosen, NotChosen> {
     }
 }
 
-/// The pool that all slots share is used up: what no sequence needs is dropped, and if there is
-/// nothing of the kind, the sequence that came last ends.
+/// The pool that all slots share is used up: of what nobody writes in, the slot unused for longest
+/// is emptied, and if there is nothing of the kind, the sequence that came last ends.
 fn make_room(
     servable: &mut Servable,
     sequences: &mut [Sequence],
     spans: &[Span],
 ) -> Result<(), SessionError> {
-    let mut freed = false;
-    for slot in (0..servable.slots().len()).map(SlotId) {
-        if !sequences
-            .iter()
-            .any(|s| s.is_live() && s.slot == Some(slot))
-        {
-            freed |= servable.empty_slot(slot)?;
-        }
-    }
-    if !freed && let Some(last) = spans.iter().map(|span| span.sequence_idx).max() {
+    let is_idle = |slot: &SlotId| {
+        let writes = |s: &Sequence| s.is_live() && s.slot == Some(*slot);
+        !sequences.iter().any(writes)
+    };
+    let idle = (0..servable.slots().len()).map(SlotId).filter(is_idle);
+    let holds = idle.filter(|slot| servable.held(*slot) > 0);
+    if let Some(oldest) = holds.min_by_key(|slot| servable.slots()[slot.0].used) {
+        servable.empty_slot(oldest)?;
+    } else if let Some(last) = spans.iter().map(|span| span.sequence_idx).max() {
         sequences[last].finish(FinishReason::ContextFull);
     }
     Ok(())

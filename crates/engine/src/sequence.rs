@@ -9,6 +9,7 @@ use candor_text::{Channels, Detokenizer, StopMatcher, Tokenizer};
 use crate::constraint::{Follower, Stuck};
 use crate::guard::{Report, Served};
 use crate::message::{FinishReason, Stats, TurnCode};
+use crate::prefix::Reuse;
 use crate::repetition::Repetition;
 use crate::request::{EndTokens, GenerateRequest, Priority};
 use crate::sampler::{Given, LogprobScratch, Logprobs, NoToken, Sampler};
@@ -26,6 +27,10 @@ pub struct Sequence {
     pub(crate) priority: Priority,
     /// None while it waits for a slot.
     pub(crate) slot: Option<SlotId>,
+    /// While it waits: somebody reads its beginning in this slot, so many tokens.
+    pub(crate) awaits: Option<(SlotId, usize)>,
+    /// What it may take over from what was computed before.
+    pub(crate) reuse: Reuse,
     /// Tokens that the slot held already.
     cached: usize,
     /// What computes it, once it has a slot.
@@ -147,6 +152,8 @@ impl Sequence {
             cancel: request.cancel,
             priority: request.priority,
             slot: None,
+            awaits: None,
+            reuse: request.reuse,
             cached: 0,
             served: None,
             awaits_proof: false,

@@ -122,6 +122,7 @@ impl Setup {
         let options = LoadOptions {
             ctx_len: self.context,
             slots: self.slots,
+            kept: 0,
             precision: self.precision,
             kv: self.kv,
             text: self.text,

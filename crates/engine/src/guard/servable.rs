@@ -5,7 +5,7 @@ use candor_backend::{
 };
 
 use super::verdict::{Served, VerdictId};
-use crate::prefix::SlotTokens;
+use crate::prefix::{Computed, Reuse, SlotTokens};
 
 /// A session that may serve, and what its slots hold. The field that holds the session is private,
 /// and there are no other ways to one than [`reference()`] and an accepted verdict (and, for
@@ -17,6 +17,8 @@ pub struct Servable {
     slots: Vec<SlotTokens>,
     rows: Rows,
     uses: u64,
+    /// Slots in which something is written at once; what others hold is kept for prompts to come.
+    active_max: usize,
     right: Right,
     device: DeviceKind,
 }
@@ -84,6 +86,7 @@ impl Servable {
     fn new(session: Box<dyn Session>, right: Right, device: DeviceKind) -> Self {
         let slots = vec![SlotTokens::default(); session.slots()];
         Self {
+            active_max: slots.len(),
             session,
             slots,
             rows: Rows::default(),
@@ -125,6 +128,26 @@ impl Servable {
         &self.slots
     }
 
+    /// Slots in which something is written at once.
+    pub(crate) fn active_max(&self) -> usize {
+        self.active_max
+    }
+
+    /// Writes in so many slots at once, however many there are.
+    pub(crate) fn limit_active(&mut self, active_max: usize) {
+        self.active_max = active_max.clamp(1, self.slots.len().max(1));
+    }
+
+    /// What may be taken over where somebody wants the reply of a first run: only where reading
+    /// and writing compute with the same numbers, all of it.
+    pub(crate) fn takes_over(&self, reuse: Reuse) -> Reuse {
+        let numerics = self.session.numerics();
+        match reuse {
+            Reuse::OnlyRead if numerics.prefill == numerics.decode => Reuse::All,
+            other => other,
+        }
+    }
+
     /// Tokens that the slot holds.
     pub(crate) fn held(&self, slot: SlotId) -> usize {
         self.slots[slot.0].tokens.len()
@@ -134,21 +157,43 @@ impl Servable {
     /// says how many are left.
     pub(crate) fn take_slot(&mut self, slot: SlotId, want: usize) -> Result<usize, SessionError> {
         // Where the session stands is not known after an error, so nothing is reused then.
-        let mut tokens = std::mem::take(&mut self.slots[slot.0].tokens);
-        let reached = self.session.seek(slot, want)?.min(tokens.len());
-        tokens.truncate(reached);
+        let mut held = std::mem::take(&mut self.slots[slot.0]);
+        let reached = self.session.seek(slot, want)?.min(held.tokens.len());
+        held.cut(reached);
         self.uses += 1;
-        self.slots[slot.0] = SlotTokens {
-            tokens,
-            used: self.uses,
-        };
+        held.used = self.uses;
+        self.slots[slot.0] = held;
         Ok(reached)
+    }
+
+    /// Puts the first `want` tokens of one slot into another in place of what that holds, or fewer
+    /// where the state cannot be cut there, and says how many. None where there is no room: what
+    /// is not copied is computed.
+    pub(crate) fn copy_slot(
+        &mut self,
+        from: SlotId,
+        to: SlotId,
+        want: usize,
+    ) -> Result<usize, SessionError> {
+        self.take_slot(to, 0)?;
+        let copied = match self.session.fork(from, to, want) {
+            Err(SessionError::StateFull { .. }) => {
+                self.session.reset(to)?;
+                0
+            }
+            other => other?,
+        };
+        let mut held = self.slots[from.0].clone();
+        held.cut(copied);
+        held.used = self.uses;
+        self.slots[to.0] = held;
+        Ok(copied)
     }
 
     /// Empties a slot and says whether it held anything.
     pub(crate) fn empty_slot(&mut self, slot: SlotId) -> Result<bool, SessionError> {
         let held = self.held(slot) > 0;
-        self.slots[slot.0].tokens.clear();
+        self.slots[slot.0].cut(0);
         self.session.reset(slot)?;
         Ok(held)
     }
@@ -163,9 +208,13 @@ impl Servable {
         self.session.collect(ticket, &mut self.rows)
     }
 
-    /// Notes tokens that a forward committed.
-    pub(crate) fn committed(&mut self, slot: SlotId, tokens: &[u32]) {
-        self.slots[slot.0].tokens.extend_from_slice(tokens);
+    /// Notes tokens that a forward committed, and how it computed them.
+    pub(crate) fn committed(&mut self, slot: SlotId, tokens: &[u32], how: Computed) {
+        let held = &mut self.slots[slot.0];
+        if how == Computed::Read && held.read == held.tokens.len() {
+            held.read += tokens.len();
+        }
+        held.tokens.extend_from_slice(tokens);
     }
 
     /// Marks the slot's position as one to come back to.

@@ -35,6 +35,9 @@ use crate::message::LoadStage;
 /// and little enough for a small machine.
 pub const CONTEXT_TOKENS_DEFAULT: usize = 8_192;
 
+/// Replies that are written at once: as many as the engine takes.
+pub const SLOTS_MAX: usize = crate::thread::SEQUENCES_MAX;
+
 /// Which model, and how.
 #[derive(Clone, Debug)]
 pub struct LoadSpec {
@@ -88,8 +91,11 @@ pub struct LoadOptions {
     /// Tokens of context; none for what the model was trained for, at most
     /// [`CONTEXT_TOKENS_DEFAULT`].
     pub ctx_len: Option<usize>,
-    /// Sequences at once.
+    /// Sequences at once, at most [`SLOTS_MAX`].
     pub slots: usize,
+    /// Slots beside them that keep what was written last, as far as the pool of all slots has room.
+    /// None where a model keeps sums, which take memory for each slot.
+    pub kept: usize,
     /// The arithmetic.
     pub precision: Precision,
     /// How keys and values are kept; none for what belongs to the arithmetic.
@@ -116,6 +122,7 @@ impl Default for LoadOptions {
         Self {
             ctx_len: None,
             slots: 1,
+            kept: 0,
             precision: Precision::Fast,
             kv: None,
             text: TextSide::Needed,
@@ -247,7 +254,10 @@ impl Live {
     /// Who serves, if somebody may.
     pub(crate) fn servable(&mut self) -> Option<&mut Servable> {
         match &mut self.serving {
-            Serving::Ready(servable) => Some(servable),
+            Serving::Ready(servable) => {
+                servable.limit_active(self.info.slots);
+                Some(servable)
+            }
             Serving::Awaiting(_) | Serving::Nobody => None,
         }
     }

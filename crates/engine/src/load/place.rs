@@ -437,7 +437,7 @@ impl Placing<'_> {
             grammars: Arc::default(),
             vocabulary: model.graph.hparams.vocabulary,
             ctx_len: options.ctx_len,
-            slots: options.slots_max,
+            slots: spec.options.slots,
             device: placed.device,
             passed_over: std::mem::take(&mut self.passed_over),
             proof: placed.proof,

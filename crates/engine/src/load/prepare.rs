@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use candor_arch::{Footprint, FootprintOptions, PAGE_TOKENS, StateSizes};
+use candor_arch::{Footprint, FootprintOptions, Graph, Node, Op, PAGE_TOKENS, StateSizes};
 use candor_backend::{Backend, KvType, Model, OpenOptions, Precision, Step};
 use candor_modelfile::{Index, ModelFile};
 use candor_text::{Tokenizer, TokenizerError};
@@ -82,13 +82,17 @@ pub(crate) fn prepare(spec: &LoadSpec, watch: &mut Watch<'_>) -> Result<Prepared
     if !problems.is_empty() {
         return Err(LoadFailure::Problems { path, problems });
     }
+    let mut spec = spec.clone();
+    if keeps_sums(&graph) {
+        spec.options.kept = 0;
+    }
     let options = open_options(&spec.options, graph.hparams.context_length);
     go(watch(LoadStage::Tokenizer, 0, 0))?;
     let tokenizer = Arc::new(tokenizer(index, spec.options.text, &path)?);
     go(watch(LoadStage::Tokenizer, 0, 0))?;
     let model = Arc::new(Model { file, graph });
     Ok(Prepared {
-        spec: spec.clone(),
+        spec,
         model,
         tokenizer,
         options,
@@ -114,6 +118,12 @@ pub(super) fn go(step: Step) -> Result<(), LoadFailure> {
     }
 }
 
+/// Whether every slot of its state takes memory of its own, however little it holds.
+fn keeps_sums(graph: &Graph) -> bool {
+    let is_sum = |node: &Node| matches!(node.op, Op::DeltaNet(_) | Op::CausalConv { .. });
+    graph.nodes.iter().any(is_sum)
+}
+
 fn open_options(options: &LoadOptions, trained: usize) -> OpenOptions {
     let ctx_len = options
         .ctx_len
@@ -121,7 +131,7 @@ fn open_options(options: &LoadOptions, trained: usize) -> OpenOptions {
     let pages = ctx_len.div_ceil(PAGE_TOKENS).saturating_mul(options.slots);
     OpenOptions {
         ctx_len,
-        slots_max: options.slots,
+        slots_max: options.slots.saturating_add(options.kept),
         state_tokens: pages.saturating_mul(PAGE_TOKENS),
         kv: options.kv.unwrap_or(match options.precision {
             Precision::Exact => KvType::F32,

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use candor_backend::{Batch, DeviceKind, OpenOptions, Session, Unavailable, Unsupported};
+use candor_backend::{Arithmetic, Batch, DeviceKind, OpenOptions, Session, Unavailable, Unsupported};
 
 pub use backend::ScriptedBackend;
 pub use plan::{Fault, LoadFault};
@@ -135,6 +135,11 @@ impl Script {
     /// States can be cut only at multiples of this many tokens.
     pub fn cut_only_at(&self, tokens: usize) {
         self.lock().plan.cut_tokens = tokens;
+    }
+
+    /// Its sessions say that writing computes with this; reading is in float32.
+    pub fn writes_with(&self, decode: Arithmetic) {
+        self.lock().plan.decode = decode;
     }
 
     /// What was counted so far.

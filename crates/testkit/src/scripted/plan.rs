@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 
-use candor_backend::{DeviceKind, SessionError, Unavailable, Unsupported};
+use candor_backend::{Arithmetic, DeviceKind, SessionError, Unavailable, Unsupported};
 
 use crate::random::Random;
 
@@ -61,6 +61,8 @@ pub(super) struct Plan {
     pub(super) load_reports: usize,
     pub(super) load_fault: Option<(usize, LoadFault)>,
     pub(super) cut_tokens: usize,
+    /// What writing computes with, by its own word.
+    pub(super) decode: Arithmetic,
 }
 
 /// By how much the favoured token's logit is above all others.
@@ -79,6 +81,7 @@ impl Plan {
             load_reports: 4,
             load_fault: None,
             cut_tokens: 1,
+            decode: Arithmetic::F32,
         }
     }
 

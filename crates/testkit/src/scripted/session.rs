@@ -213,6 +213,13 @@ impl Session for ScriptedSession {
         let source = self.slot(from)?;
         let copy = source[..len.min(source.len())].to_vec();
         let copied = copy.len();
+        self.slots[to.0].clear();
+        let used: usize = self.slots.iter().map(Vec::len).sum();
+        let free = self.options.state_tokens.saturating_sub(used);
+        if copied > free {
+            let asked = copied;
+            return Err(SessionError::StateFull { asked, free });
+        }
         self.slots[to.0] = copy;
         Ok(copied)
     }
@@ -226,7 +233,7 @@ impl Session for ScriptedSession {
     fn numerics(&self) -> Numerics {
         Numerics {
             prefill: Arithmetic::F32,
-            decode: Arithmetic::F32,
+            decode: self.script.lock().plan.decode,
             kv: Arithmetic::F32,
         }
     }

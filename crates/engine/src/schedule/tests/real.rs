@@ -196,3 +196,22 @@ fn rewound_and_repeated_conversations_equal_fresh_ones() {
         check_next(&mut bench, name, &anew, cached, "an edited beginning");
     }
 }
+
+#[test]
+fn clients_with_one_beginning_read_it_once_and_write_what_they_write_alone() {
+    for (name, _) in MODELS {
+        let with = |own: u32| [prompt(4, 150), prompt(own, 30)].concat();
+        let mut bench = bench(name, 3);
+        let logs = [5, 6, 7].map(|own| bench.add(drawn(with(own), REPLY)).1);
+        bench.run();
+        for (own, log) in (5..).zip(&logs) {
+            let cached = if own == 5 { 0 } else { 150 };
+            assert_eq!(ids(log), fresh(name, &with(own)), "{name}, client {own}");
+            assert_eq!(
+                finished(log).1.cached_tokens,
+                cached,
+                "{name}, client {own}"
+            );
+        }
+    }
+}
