@@ -31,6 +31,7 @@ mod path_id;
 mod paths;
 mod prompt;
 mod record;
+pub mod service;
 mod settings;
 mod status;
 mod turn;

@@ -128,7 +128,7 @@ fn whole(path: &Path) -> PathBuf {
 
 /// Bytes of a file, and of the other parts of a split model that are there; `None` if the file
 /// itself is not.
-fn size(path: &Path) -> Option<u64> {
+pub(crate) fn size(path: &Path) -> Option<u64> {
     let bytes = |path: &Path| {
         let facts = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         Some(facts.len())
@@ -168,7 +168,8 @@ pub(crate) fn located(path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-fn in_folder(folder: &Path) -> Vec<PathBuf> {
+/// The model files of a folder.
+pub(crate) fn in_folder(folder: &Path) -> Vec<PathBuf> {
     // No folder is no models. One that cannot be read is shown by the system's own tools.
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::bounds;
 use crate::commands::{
-    bench, chat, doctor, generate, inspect, logits, perplexity, render, tokenize, verify,
+    bench, chat, doctor, generate, inspect, logits, perplexity, render, serve, tokenize, verify,
 };
 use crate::output::Form;
 
@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Chat(chat::Args),
     /// Holds the GPU against the CPU
     Verify(verify::Args),
+    /// Answers other programs over HTTP
+    Serve(serve::Args),
     /// Measures speed and memory
     Bench(bench::Args),
     /// Looks at the machine, the driver and the folders

@@ -9,7 +9,7 @@ use candor_engine::{DeviceWish, LoadedModel, Mode, PassedOver, Proof, Report, Wh
 use super::failure::Failure;
 use crate::banner::{self, why_cpu};
 use crate::compose::{self, CudaDevice, ProbeCommand};
-use crate::words;
+use crate::{service, words};
 
 /// What the user wants to compute on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,10 +90,7 @@ pub struct Judgement {
 impl Choice {
     /// Why the processor computes this model, or by what right a card does, in plain words.
     pub fn reason(&self, model: &LoadedModel) -> String {
-        match model.device.kind {
-            DeviceKind::Gpu => banner::proof(&model.proof),
-            DeviceKind::Cpu => self.why(model).as_ref().map_or_else(String::new, why_cpu),
-        }
+        service::reason(model, self.why(model).as_ref())
     }
 
     /// Why no card was tried; nothing if one was.
@@ -125,23 +122,10 @@ impl Choice {
 
     /// What the guard said of the card that was tried, if one was.
     pub fn judgement(&self, model: &LoadedModel) -> Judgement {
-        let judged = |kind, mode, report| Judgement { kind, mode, report };
-        match &model.proof {
-            Proof::Proven(report) => judged(
-                VerdictKind::Accepted,
-                Some(report.mode),
-                Some(Arc::clone(report)),
-            ),
-            Proof::Awaited(mode) => judged(VerdictKind::NotJudged, Some(*mode), None),
-            Proof::Skipped { .. } => judged(VerdictKind::NotJudged, None, None),
-            Proof::Reference => match self.why(model) {
-                Some(passed) => Judgement::of(&passed),
-                None => judged(VerdictKind::NotNeeded, None, None),
-            },
-        }
+        service::judgement(model, self.why(model).as_ref())
     }
 
-    fn why(&self, model: &LoadedModel) -> Option<PassedOver> {
+    pub(crate) fn why(&self, model: &LoadedModel) -> Option<PassedOver> {
         let tried = model.passed_over.last().cloned();
         let none = self.card.clone().err().map(banner::unavailable);
         // What the user chose goes before what the engine makes of it.

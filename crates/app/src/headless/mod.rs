@@ -20,8 +20,8 @@ pub use candor_arch::limits::CONTEXT_MAX;
 pub use candor_backend::{DeviceInfo, DeviceKind, KvType, Precision, Step, Unavailable};
 pub use candor_engine::direct::{DecodeRun, Direct, DirectError};
 pub use candor_engine::{
-    CONTEXT_TOKENS_DEFAULT, CancelToken, EndTokens, EngineHandle, Event, FinishReason,
-    GenerateOptions, GenerateRequest, LoadedModel, Priority, REPEAT_PENALTY_MAX,
+    CONTEXT_TOKENS_DEFAULT, CancelToken, Constraint, EndTokens, EngineHandle, Event, FinishReason,
+    GenerateOptions, GenerateRequest, LoadedModel, Logprobs, Priority, REPEAT_PENALTY_MAX,
     REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, Repeated, RequestError, Sampling, Stats, TEMPERATURE_MAX,
     TextSide, TurnLog,
 };
@@ -39,6 +39,7 @@ pub use rows::rows;
 pub use setup::{Cards, Setup, caveats, load_failure};
 pub use verification::{Verification, verify};
 pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};
+pub(crate) use vocabulary::render_with;
 
 pub use crate::compose::CudaDevice;
 pub use crate::verdicts::{Kept, Recall, Verdicts};

@@ -113,6 +113,21 @@ impl Vocabulary {
             Some(text) => ChatFormat::new(Some(text), self.tokenizer.controls()),
             None => self.chat_format(),
         };
+        Ok(render_with(&format, &self.tokenizer, messages, options)?)
+    }
+}
+
+/// Renders a conversation in this format and encodes it. A template among the options is the
+/// caller's to have compiled.
+///
+/// # Errors
+/// The text is too long, or cannot be expressed.
+pub(crate) fn render_with(
+    format: &ChatFormat,
+    tokenizer: &Tokenizer,
+    messages: &[Value],
+    options: &RenderOptions,
+) -> Result<Rendered, TokenizerError> {
         let mut variables = options.variables.clone();
         let messages = match take(&mut variables, "messages", Value::is_array) {
             Some(Value::Array(messages)) => messages,
@@ -122,7 +137,7 @@ impl Vocabulary {
             Some(Value::Array(tools)) => tools,
             _ => Vec::new(),
         };
-        let mut request = RenderRequest::new(&self.tokenizer, &messages);
+        let mut request = RenderRequest::new(tokenizer, &messages);
         request.tools = &tools;
         request.generation = options.generation;
         request.now = options.now;
@@ -142,12 +157,11 @@ impl Vocabulary {
         request.extra = variables;
         let rendered = format.render(&request);
         Ok(Rendered {
-            ids: self.encode(&rendered.prompt, Ends::Chat)?,
+            ids: tokenizer.encode(&rendered.prompt, Ends::Chat)?,
             prompt: rendered.prompt.text,
             fallback: rendered.fallback.map(|fallback| fallback.to_string()),
             end_strings: rendered.end_strings,
         })
-    }
 }
 
 /// A file without a vocabulary may not be meant to have one.

@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod logits;
 pub(crate) mod perplexity;
 pub(crate) mod render;
+pub(crate) mod serve;
 pub(crate) mod tokenize;
 pub(crate) mod verify;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(
         Command::Generate(args) => generate::run(args, common, interrupts, output),
         Command::Chat(args) => chat::run(args, common, interrupts, output),
         Command::Verify(args) => verify::run(args, common, interrupts, output),
+        Command::Serve(args) => serve::run(args, common, interrupts, output),
         Command::Bench(args) => bench::run(args, common, interrupts, output),
         Command::Doctor(args) => doctor::run(args, common, output),
     }

@@ -1,0 +1,70 @@
+//! The body of a request: read within a size and a time.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::header;
+use serde_json::Value;
+
+use crate::fault::{Fault, FaultKind};
+
+/// Largest body: a conversation that fills the longest context has less than a tenth of it, with
+/// every picture and file that is not read here left out.
+pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
+
+/// How long a body may take to come. A program on this machine needs milliseconds.
+pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// The body of a request as JSON.
+///
+/// # Errors
+/// It is too large, too slow, broken off, or no JSON.
+pub(crate) async fn json(request: Request) -> Result<Value, Fault> {
+    let bytes = bytes(request).await?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("the body is not JSON: {error}");
+        Fault::new(FaultKind::Invalid, message)
+    })
+}
+
+async fn bytes(request: Request) -> Result<Vec<u8>, Fault> {
+    let stated = request.headers().get(header::CONTENT_LENGTH);
+    let stated = stated.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if stated.is_some_and(|bytes| bytes > BODY_BYTES_MAX) {
+        return Err(too_large());
+    }
+    let read = tokio::time::timeout(BODY_TIME_MAX, read(request.into_body())).await;
+    read.unwrap_or_else(|_| {
+        let seconds = BODY_TIME_MAX.as_secs();
+        let message = format!("the body did not come within {seconds} seconds");
+        Err(Fault::new(FaultKind::TimedOut, message))
+    })
+}
+
+async fn read(mut body: Body) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    loop {
+        let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+        let Some(frame) = frame else {
+            return Ok(bytes);
+        };
+        let frame = frame.map_err(|error| {
+            Fault::new(FaultKind::Invalid, format!("the body was broken off: {error}"))
+        })?;
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > BODY_BYTES_MAX {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+}
+
+fn too_large() -> Fault {
+    let mebibytes = BODY_BYTES_MAX >> 20;
+    let message = format!("the body is larger than {mebibytes} MiB");
+    Fault::new(FaultKind::BodyTooLarge, message)
+}

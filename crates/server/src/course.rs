@@ -1,0 +1,180 @@
+//! Follows one reply: from the events of its log to the parts that protocols write.
+
+use std::sync::Arc;
+
+use candor_app::headless::{Event, FinishReason, Logprobs, Stats, TurnLog};
+use candor_app::service::{Part, ReplyParser, ToolCall};
+use serde_json::Value;
+
+use crate::fault::{Fault, FaultKind};
+
+/// Why a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// The model ended it.
+    Stop,
+    /// A text that the request named.
+    StopString,
+    /// A limit.
+    Length,
+}
+
+/// The end of a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct End {
+    pub(crate) finish: Finish,
+    pub(crate) stats: Stats,
+    /// Why another device wrote it on, if so.
+    pub(crate) moved: Option<String>,
+    /// Whether the model called a tool.
+    pub(crate) has_calls: bool,
+}
+
+/// What was heard of a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    Part(Part),
+    /// How likely the token was that the next part, or none yet, is made of.
+    Likely(u32, Box<Logprobs>),
+    Ended(Box<End>),
+    Failed(Fault),
+}
+
+/// How a reply is read.
+pub(crate) enum Reader {
+    /// As text.
+    Plain,
+    /// Into text, thoughts and calls.
+    Split(Box<ReplyParser>),
+    /// As one JSON object that is a call; so far.
+    Call(String),
+}
+
+/// A call that was written as a JSON object; text, if a limit has cut it.
+fn call(text: String) -> Part {
+    let read = || {
+        let value: Value = serde_json::from_str(&text).ok()?;
+        Some(ToolCall {
+            name: value.get("name")?.as_str()?.to_owned(),
+            arguments: value.get("arguments")?.to_string(),
+        })
+    };
+    match read() {
+        Some(call) => Part::ToolCall(call),
+        None => Part::Text(text),
+    }
+}
+
+/// A reply that is being followed.
+pub(crate) struct Course {
+    log: Arc<TurnLog>,
+    next: u64,
+    reader: Reader,
+    has_calls: bool,
+    moved: Option<String>,
+    ended: bool,
+}
+
+impl Course {
+    pub(crate) fn new(log: Arc<TurnLog>, reader: Reader) -> Self {
+        Self {
+            log,
+            next: 0,
+            reader,
+            has_calls: false,
+            moved: None,
+            ended: false,
+        }
+    }
+
+    /// Whether its end was heard.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Waits until there is more to take.
+    pub(crate) async fn grown(&self) {
+        self.log.grown(self.next).await;
+    }
+
+    /// What has come since the last time; at most one read of the log, so that a long reply does
+    /// not keep others waiting.
+    pub(crate) fn take(&mut self) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        for entry in self.log.read(self.next) {
+            self.next = entry.seq + 1;
+            match entry.event {
+                Event::Token { id, text, logprobs } => {
+                    let likely = logprobs.map(|logprobs| Heard::Likely(id, logprobs));
+                    heard.extend(likely);
+                    self.text(text, &mut heard);
+                }
+                Event::Tail { text } => self.text(text, &mut heard),
+                Event::Moved { reason, .. } => self.moved = Some(reason),
+                Event::Finished { reason, stats } => {
+                    self.flush(&mut heard);
+                    heard.push(self.end(reason, stats));
+                }
+                Event::Failed { code: _, message } => {
+                    self.ended = true;
+                    heard.push(Heard::Failed(Fault::new(FaultKind::Unavailable, message)));
+                }
+                _ => {}
+            }
+        }
+        heard
+    }
+
+    fn end(&mut self, reason: FinishReason, stats: Stats) -> Heard {
+        self.ended = true;
+        let finish = match reason {
+            FinishReason::Stop => Finish::Stop,
+            FinishReason::StopString => Finish::StopString,
+            FinishReason::Length | FinishReason::ContextFull => Finish::Length,
+            FinishReason::Cancelled => {
+                let message = "the reply was stopped here";
+                return Heard::Failed(Fault::new(FaultKind::Unavailable, message));
+            }
+        };
+        Heard::Ended(Box::new(End {
+            finish,
+            stats,
+            moved: self.moved.take(),
+            has_calls: self.has_calls,
+        }))
+    }
+
+    fn text(&mut self, text: String, heard: &mut Vec<Heard>) {
+        match &mut self.reader {
+            _ if text.is_empty() => {}
+            Reader::Plain => heard.push(Heard::Part(Part::Text(text))),
+            Reader::Call(all) => all.push_str(&text),
+            Reader::Split(parser) => {
+                let pieces = parser.push(&text);
+                self.tell(pieces.into_iter().map(|piece| piece.part), heard);
+            }
+        }
+    }
+
+    fn flush(&mut self, heard: &mut Vec<Heard>) {
+        let parts: Vec<Part> = match &mut self.reader {
+            Reader::Plain => Vec::new(),
+            Reader::Split(parser) => {
+                parser.finish().into_iter().map(|piece| piece.part).collect()
+            }
+            Reader::Call(all) => vec![call(std::mem::take(all))],
+        };
+        self.tell(parts.into_iter(), heard);
+    }
+
+    fn tell(&mut self, parts: impl Iterator<Item = Part>, heard: &mut Vec<Heard>) {
+        for part in parts {
+            match &part {
+                Part::Text(text) | Part::Thinking(text) if text.is_empty() => continue,
+                Part::ToolCall(_) => self.has_calls = true,
+                _ => {}
+            }
+            heard.push(Heard::Part(part));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use candor_app::service::Source;
+
+use crate::config::ServerConfig;
+use crate::gate::Gate;
+use crate::metrics::Metrics;
+
+/// What all requests share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) config: ServerConfig,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) metrics: Metrics,
+    /// Where this run's names of answers begin.
+    first_id: u64,
+    ids: AtomicU64,
+    /// When a request last began or ended, in milliseconds since 1970.
+    used_ms: AtomicI64,
+}
+
+impl std::ops::Deref for Shared {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(source: Arc<dyn Source>, config: ServerConfig) -> Self {
+        let gate = Gate::new(config.slots.saturating_add(config.queue));
+        let first_id = (config.fresh_seed)();
+        let used_ms = AtomicI64::new((config.clock.now_ms)());
+        Self(Arc::new(Inner {
+            source,
+            config,
+            gate,
+            metrics: Metrics::default(),
+            first_id,
+            ids: AtomicU64::new(0),
+            used_ms,
+        }))
+    }
+}
+
+impl Inner {
+    /// A name that no other answer of this run has.
+    pub(crate) fn fresh_id(&self, prefix: &str) -> String {
+        let number = self.ids.fetch_add(1, Ordering::Relaxed);
+        format!("{prefix}{:016x}{number:08x}", self.first_id)
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        (self.config.clock.now_ms)()
+    }
+
+    pub(crate) fn now_s(&self) -> i64 {
+        self.now_ms().div_euclid(1_000)
+    }
+
+    /// Notes that the model is in use.
+    pub(crate) fn used(&self) {
+        self.used_ms.store(self.now_ms(), Ordering::Relaxed);
+    }
+
+    /// How long nobody has used the model, in milliseconds; 0 while somebody does.
+    pub(crate) fn idle_ms(&self) -> i64 {
+        if self.gate.inside() > 0 {
+            return 0;
+        }
+        self.now_ms() - self.used_ms.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,302 @@
+//! Conversations, tools and formats as OpenAI's and Ollama's clients write them, made into what
+//! chat templates read.
+
+use candor_app::headless::Constraint;
+use serde_json::{Map, Value, json};
+
+use super::fields::Fields;
+use crate::ask::{Ask, Chat, Form};
+use crate::fault::Fault;
+
+/// Most messages of a conversation. The context ends it long before.
+const MESSAGES_MAX: usize = 10_000;
+
+/// Most tools that are offered.
+const TOOLS_MAX: usize = 256;
+
+/// The roles that there are.
+const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
+
+/// The messages of a request.
+pub(crate) fn messages(fields: &Fields<'_>) -> Result<Vec<Value>, Fault> {
+    let Some(list) = fields.list("messages")? else {
+        return Err(fields.wrong("messages", "is missing"));
+    };
+    if list.is_empty() || list.len() > MESSAGES_MAX {
+        let what = format!("has to have 1 to {MESSAGES_MAX} messages");
+        return Err(fields.wrong("messages", &what));
+    }
+    let numbered = list.iter().enumerate();
+    numbered
+        .map(|(i, value)| message(&Fields::of(value, format!("messages[{i}]"))?))
+        .collect()
+}
+
+fn message(fields: &Fields<'_>) -> Result<Value, Fault> {
+    let role = fields.text("role")?;
+    let Some(role) = role.filter(|role| ROLES.contains(role)) else {
+        return Err(fields.wrong("role", &format!("has to be one of {}", ROLES.join(", "))));
+    };
+    // Templates know the older names.
+    let role = match role {
+        "developer" => "system",
+        "function" => "tool",
+        other => other,
+    };
+    let calls = calls(fields)?;
+    let content = match fields.raw("content") {
+        None if role == "assistant" => None,
+        None => return Err(fields.wrong("content", "is missing")),
+        Some(_) => Some(text(fields, "content")?),
+    };
+    let mut message = Map::new();
+    message.insert(String::from("role"), json!(role));
+    message.insert(String::from("content"), json!(content.unwrap_or_default()));
+    let thoughts = fields.text("reasoning_content")?.or(fields.text("thinking")?);
+    if let Some(thoughts) = thoughts {
+        message.insert(String::from("reasoning_content"), json!(thoughts));
+    }
+    if !calls.is_empty() {
+        message.insert(String::from("tool_calls"), json!(calls));
+    }
+    for name in ["tool_call_id", "name", "tool_name"] {
+        if let Some(value) = fields.text(name)? {
+            message.insert(name.to_owned(), json!(value));
+        }
+    }
+    Ok(Value::Object(message))
+}
+
+/// A text, or a list of parts that are all text.
+pub(crate) fn text(fields: &Fields<'_>, name: &str) -> Result<String, Fault> {
+    match fields.raw(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Array(parts)) => {
+            let mut all = String::new();
+            for (i, part) in parts.iter().enumerate() {
+                let part = Fields::of(part, format!("{}[{i}]", fields.place(name)))?;
+                match part.text("type")? {
+                    Some("text" | "input_text" | "output_text") => {
+                        let Some(text) = part.text("text")? else {
+                            return Err(part.wrong("text", "is missing"));
+                        };
+                        all.push_str(text);
+                    }
+                    Some("refusal") => all.push_str(part.text("refusal")?.unwrap_or_default()),
+                    Some(other) => {
+                        let what = format!("is {other:?}; only text is read here");
+                        return Err(Fault::unsupported(&part.place("type"), &what));
+                    }
+                    None => return Err(part.wrong("type", "is missing")),
+                }
+            }
+            Ok(all)
+        }
+        _ => Err(fields.wrong(name, "has to be a string or a list of parts")),
+    }
+}
+
+/// The calls that a message made. Templates read arguments as an object, clients write a string.
+fn calls(fields: &Fields<'_>) -> Result<Vec<Value>, Fault> {
+    let list = fields.list("tool_calls")?.unwrap_or_default();
+    let call = |(i, value): (usize, &Value)| {
+        let call = Fields::of(value, format!("{}[{i}]", fields.place("tool_calls")))?;
+        let Some(function) = call.object("function")? else {
+            return Err(call.wrong("function", "is missing"));
+        };
+        let Some(name) = function.text("name")? else {
+            return Err(function.wrong("name", "is missing"));
+        };
+        let arguments = match function.raw("arguments") {
+            None => json!({}),
+            Some(Value::String(text)) => match serde_json::from_str(text) {
+                Ok(value @ Value::Object(_)) => value,
+                Ok(_) | Err(_) => json!(text),
+            },
+            Some(value @ Value::Object(_)) => value.clone(),
+            Some(_) => return Err(function.wrong("arguments", "has to be a string")),
+        };
+        let id = call.text("id")?.unwrap_or_default();
+        Ok(json!({
+            "id": id,
+            "type": "function",
+            "function": { "name": name, "arguments": arguments },
+        }))
+    };
+    list.iter().enumerate().map(call).collect()
+}
+
+/// Variables of the chat template that a request may set.
+pub(crate) fn variables(fields: &Fields<'_>) -> Result<Map<String, Value>, Fault> {
+    let mut variables = Map::new();
+    if let Some(given) = fields.object("chat_template_kwargs")? {
+        variables = given.map().clone();
+        // These have places of their own.
+        for name in ["messages", "tools", "add_generation_prompt"] {
+            variables.remove(name);
+        }
+    }
+    if let Some(effort) = fields.text("reasoning_effort")? {
+        variables.insert(String::from("reasoning_effort"), json!(effort));
+        if effort == "none" {
+            variables.insert(String::from("enable_thinking"), json!(false));
+        }
+    }
+    Ok(variables)
+}
+
+/// The tools that are offered, by `tools` and `tool_choice`.
+pub(crate) fn tools(fields: &Fields<'_>, chat: &mut Chat) -> Result<Form, Fault> {
+    let list = fields.list("tools")?.unwrap_or_default();
+    let mut tools = Vec::new();
+    if list.len() > TOOLS_MAX {
+        return Err(fields.wrong("tools", &format!("may have {TOOLS_MAX} tools")));
+    }
+    for (i, value) in list.iter().enumerate() {
+        let tool = Fields::of(value, format!("tools[{i}]"))?;
+        match tool.text("type")? {
+            Some("function") | None => {}
+            Some(other) => {
+                let what = format!("is {other:?}; only functions are offered here");
+                return Err(Fault::unsupported(&tool.place("type"), &what));
+            }
+        }
+        let Some(function) = tool.object("function")? else {
+            return Err(tool.wrong("function", "is missing"));
+        };
+        if function.text("name")?.is_none_or(str::is_empty) {
+            return Err(function.wrong("name", "is missing"));
+        }
+        function.object("parameters")?;
+        tools.push(value.clone());
+    }
+    let choice = match fields.raw("tool_choice") {
+        None => Choice::Auto,
+        Some(Value::String(choice)) if choice == "auto" => Choice::Auto,
+        Some(Value::String(choice)) if choice == "none" => Choice::None,
+        Some(Value::String(choice)) if choice == "required" => Choice::Required,
+        Some(value @ Value::Object(_)) => {
+            let choice = Fields::of(value, "tool_choice")?;
+            let function = choice.object("function")?;
+            let name = function.map(|function| function.text("name"));
+            let Some(name) = name.transpose()?.flatten() else {
+                return Err(choice.wrong("function", "has to have a name"));
+            };
+            Choice::Named(name.to_owned())
+        }
+        Some(_) => {
+            let what = "has to be \"auto\", \"none\", \"required\" or an object";
+            return Err(fields.wrong("tool_choice", what));
+        }
+    };
+    choose(chat, tools, choice, "tool_choice")
+}
+
+/// Which tools the model may or has to call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Auto,
+    None,
+    Required,
+    Named(String),
+}
+
+/// Offers the tools that were chosen, and gives the form of the reply; `field` is where the choice
+/// stands.
+pub(crate) fn choose(
+    chat: &mut Chat,
+    tools: Vec<Value>,
+    choice: Choice,
+    field: &str,
+) -> Result<Form, Fault> {
+    match choice {
+        Choice::None => Ok(Form::Free),
+        Choice::Auto => {
+            chat.tools = tools;
+            Ok(Form::Free)
+        }
+        Choice::Required | Choice::Named(_) => {
+            let is_meant = |tool: &&Value| match &choice {
+                Choice::Named(name) => tool["function"]["name"] == json!(name),
+                _ => true,
+            };
+            let calls: Vec<Value> = tools.iter().filter(is_meant).map(call_schema).collect();
+            if calls.is_empty() {
+                return Err(Fault::field(field, "asks for a call of a tool that is not there"));
+            }
+            let schema = match calls.as_slice() {
+                [one] => one.clone(),
+                several => json!({ "anyOf": several }),
+            };
+            chat.tools = tools;
+            Ok(Form::Call(Constraint::JsonSchema(schema)))
+        }
+    }
+}
+
+/// What a call of a tool looks like as a JSON object.
+fn call_schema(tool: &Value) -> Value {
+    let function = &tool["function"];
+    let parameters = function.get("parameters").filter(|schema| schema.is_object());
+    let parameters = parameters.cloned().unwrap_or_else(|| json!({ "type": "object" }));
+    json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "enum": [function["name"]] },
+            "arguments": parameters,
+        },
+        "required": ["name", "arguments"],
+        "additionalProperties": false,
+    })
+}
+
+/// The form that the reply has to have, by `response_format`. A call that is required goes first.
+pub(crate) fn response_format(fields: &Fields<'_>, ask: &mut Ask) -> Result<(), Fault> {
+    let Some(format) = fields.object("response_format")? else {
+        return Ok(());
+    };
+    let constraint = match format.text("type")? {
+        Some("text") => return Ok(()),
+        Some("json_object") => Constraint::JsonObject,
+        Some("json_schema") => {
+            let Some(named) = format.object("json_schema")? else {
+                return Err(format.wrong("json_schema", "is missing"));
+            };
+            let Some(schema) = named.object("schema")? else {
+                return Err(named.wrong("schema", "is missing"));
+            };
+            Constraint::JsonSchema(json!(schema.map()))
+        }
+        _ => {
+            let what = "has to be \"text\", \"json_object\" or \"json_schema\"";
+            return Err(format.wrong("type", what));
+        }
+    };
+    bind(ask, constraint);
+    Ok(())
+}
+
+/// The same as Ollama asks for it: `"json"`, or a schema.
+pub(crate) fn format(fields: &Fields<'_>, name: &str, ask: &mut Ask) -> Result<(), Fault> {
+    let constraint = match fields.raw(name) {
+        None => return Ok(()),
+        Some(Value::String(text)) if text.is_empty() => return Ok(()),
+        Some(Value::String(text)) if text == "json" => Constraint::JsonObject,
+        Some(schema @ Value::Object(_)) => Constraint::JsonSchema(schema.clone()),
+        Some(_) => return Err(fields.wrong(name, "has to be \"json\" or a schema")),
+    };
+    bind(ask, constraint);
+    Ok(())
+}
+
+fn bind(ask: &mut Ask, constraint: Constraint) {
+    if ask.form == Form::Free {
+        ask.form = Form::Bound(constraint);
+    }
+}
+
+/// How many of the best tokens are kept; 0 and less keep all.
+pub(crate) fn top_k(fields: &Fields<'_>, name: &str) -> Result<Option<usize>, Fault> {
+    let found = fields.whole(name, -1..=i64::from(u32::MAX))?;
+    Ok(found.map(|k| usize::try_from(k).unwrap_or(0)))
+}

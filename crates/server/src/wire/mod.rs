@@ -1,0 +1,8 @@
+//! What the protocols look like, one file each, and how their fields are read.
+
+pub(crate) mod anthropic;
+pub(crate) mod chat;
+pub(crate) mod fields;
+pub(crate) mod ollama;
+pub(crate) mod openai;
+pub(crate) mod plain;

@@ -1,0 +1,211 @@
+//! A server on a scripted engine.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use candor_app::Clock;
+use candor_app::headless::{
+    Assumed, BackendWish, CancelToken, Cards, Choice, Precision, Recall, Setup, TextSide,
+    Unavailable,
+};
+use candor_app::service::{OnRequest, Standalone};
+use candor_engine::{Engine, EngineConfig};
+use candor_server::{Access, Running, ServerConfig, bind};
+use candor_testkit::TinyModel;
+use candor_testkit::scripted::{HANG_LIMIT, Script};
+use serde_json::{Value, json};
+
+use super::client::{Answer, GLANCE, Sent, get, post};
+
+/// Letters: replies that nobody planned are words of these.
+const LETTERS: std::ops::Range<u32> = 97..123;
+
+pub(crate) struct Desk {
+    pub(crate) script: Script,
+    pub(crate) address: SocketAddr,
+    pub(crate) source: Standalone,
+    pub(crate) dir: tempfile::TempDir,
+    running: Option<Running>,
+}
+
+/// What a test decides of a server.
+pub(crate) struct Plan {
+    pub(crate) slots: usize,
+    pub(crate) queue: usize,
+    pub(crate) access: Access,
+    /// Whether the model is loaded at once.
+    pub(crate) loads: bool,
+    pub(crate) unload_after: Option<Duration>,
+    pub(crate) context: usize,
+    pub(crate) model: TinyModel,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            slots: 2,
+            queue: 60,
+            access: Access::default(),
+            loads: true,
+            unload_after: None,
+            context: 4_096,
+            model: TinyModel::llama(),
+        }
+    }
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        Self::with(Plan::default())
+    }
+
+    pub(crate) fn with(plan: Plan) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let model = dir.path().join("Tiny.gguf");
+        plan.model.context(8_192).write(&model).unwrap();
+        let script = Script::new(LETTERS);
+        let config = EngineConfig {
+            clock: Arc::new(Instant::now),
+            available_memory: Arc::new(|| None),
+        };
+        let engine = Engine::spawn(config, vec![Box::new(script.backend())]).unwrap();
+        let folders = vec![dir.path().to_owned()];
+        let source = Standalone::on(
+            engine,
+            setup(&plan),
+            (Vec::new(), folders),
+            OnRequest::Load,
+        );
+        if plan.loads {
+            source.load(&model, &CancelToken::new()).unwrap();
+        }
+        let config = ServerConfig {
+            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 0,
+            access: plan.access,
+            slots: plan.slots,
+            queue: plan.queue,
+            unload_after: plan.unload_after,
+            clock: clock(),
+            fresh_seed: Arc::new(|| 7),
+            version: String::from("0.0.0"),
+        };
+        let running = bind(config).unwrap().serve(Arc::new(source.clone())).unwrap();
+        Self {
+            script,
+            address: running.address(),
+            source,
+            dir,
+            running: Some(running),
+        }
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Sent {
+        post(self.address, path, body)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        get(self.address, path)
+    }
+
+    /// The reply to a question, greedy, of so many tokens.
+    pub(crate) fn chat(&self, question: &str, max_tokens: usize) -> String {
+        let answer = self.post("/v1/chat/completions", &chat(question, max_tokens)).answer();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let json = answer.json();
+        let text = json["choices"][0]["message"]["content"].as_str();
+        text.expect("a text").to_owned()
+    }
+
+    /// The next replies are these tokens; the model's own end is not among them.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir.path().join("Tiny.gguf")
+    }
+
+    /// Requests that are inside.
+    pub(crate) fn inside(&self) -> u64 {
+        let health = self.get("/health").json();
+        let count = |name: &str| health[name].as_u64().unwrap();
+        count("requests_active") + count("requests_waiting")
+    }
+
+    /// Waits until so many requests are inside.
+    pub(crate) fn wait_inside(&self, count: u64) {
+        wait_until(&format!("{count} requests are inside"), || self.inside() == count);
+    }
+
+    /// One of the server's counters.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let metrics = self.get("/metrics");
+        let mut lines = metrics.text().lines();
+        let line = lines.find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.expect("the counter").parse().unwrap()
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.running.take().unwrap().stop();
+    }
+}
+
+/// Waits for something that has to come.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < HANG_LIMIT, "not so within {HANG_LIMIT:?}: {what}");
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// A body of a chat completion that takes the best tokens.
+pub(crate) fn chat(question: &str, max_tokens: usize) -> Value {
+    json!({
+        "model": "tiny",
+        "messages": [{ "role": "user", "content": question }],
+        "temperature": 0,
+        "max_tokens": max_tokens,
+    })
+}
+
+/// The same as a stream.
+pub(crate) fn chat_stream(question: &str, max_tokens: usize) -> Value {
+    let mut body = chat(question, max_tokens);
+    body["stream"] = json!(true);
+    body
+}
+
+fn clock() -> Clock {
+    Clock {
+        now_ms: Arc::new(|| {
+            // Of this machine: a test of idleness needs a clock that runs.
+            let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+            i64::try_from(since.as_millis()).unwrap()
+        }),
+        instant: Arc::new(Instant::now),
+    }
+}
+
+fn setup(plan: &Plan) -> Setup {
+    Setup {
+        threads: 1,
+        precision: Precision::Fast,
+        kv: None,
+        text: TextSide::Needed,
+        assumed: Assumed::default(),
+        context: Some(plan.context),
+        slots: plan.slots,
+        cards: Cards {
+            choice: Choice {
+                wish: BackendWish::Auto,
+                card: Err(Unavailable::NoDriver),
+            },
+            verdicts: None,
+            recall: Recall::Nothing,
+            probe: None,
+            unproven: None,
+        },
+        clock: clock(),
+        free_memory: Arc::new(|| None),
+    }
+}

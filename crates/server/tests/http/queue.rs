@@ -1,0 +1,106 @@
+//! Many clients: none is lost, none is mixed up, none waits for a slow one, and the queue has an end.
+
+use candor_testkit::scripted::Fault;
+use serde_json::json;
+
+use super::client::Sent;
+use super::desk::{Desk, Plan, chat, chat_stream};
+
+#[test]
+fn each_of_many_gets_its_own_reply() {
+    let questions: Vec<String> = (0..24).map(|i| format!("Question {i}")).collect();
+    let control = Desk::new();
+    let alone: Vec<String> = questions.iter().map(|text| control.chat(text, 20)).collect();
+    let desk = Desk::with(Plan {
+        slots: 4,
+        ..Plan::default()
+    });
+    let sent: Vec<Sent> = questions
+        .iter()
+        .map(|text| desk.post("/v1/chat/completions", &chat(text, 20)))
+        .collect();
+    for (sent, want) in sent.into_iter().zip(&alone) {
+        let answer = sent.answer();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.json()["choices"][0]["message"]["content"], json!(want));
+    }
+    assert_eq!(desk.metric("candor_abandoned_total"), 0);
+}
+
+#[test]
+fn a_full_queue_says_when_to_come_back() {
+    let desk = Desk::with(Plan {
+        slots: 1,
+        queue: 2,
+        ..Plan::default()
+    });
+    desk.script.at_forward(0, Fault::Stall);
+    let inside: Vec<Sent> = (0..3)
+        .map(|_| desk.post("/v1/chat/completions", &chat("Hello", 2)))
+        .collect();
+    desk.script.wait_until_stalled();
+    desk.wait_inside(3);
+    let paths = [
+        ("/v1/chat/completions", chat("Hello", 2), "/error/code"),
+        (
+            "/v1/messages",
+            json!({ "max_tokens": 2, "messages": [{ "role": "user", "content": "a" }] }),
+            "/error/type",
+        ),
+        ("/api/generate", json!({ "model": "tiny", "prompt": "a" }), "/error"),
+        ("/tokenize", json!({ "text": "a" }), "/error/code"),
+    ];
+    for (path, body, says) in paths {
+        let answer = desk.post(path, &body).answer();
+        assert_eq!(answer.status, 429, "{path}");
+        assert_eq!(answer.header("retry-after"), Some("2"), "{path}");
+        assert!(answer.json().pointer(says).is_some(), "{path}: {}", answer.text());
+    }
+    // More replies to one request than there are places are no way around it.
+    desk.script.release();
+    for sent in inside {
+        assert_eq!(sent.answer().status, 200);
+    }
+    let mut body = chat("Hello", 2);
+    body["n"] = json!(4);
+    assert_eq!(desk.post("/v1/chat/completions", &body).answer().status, 429);
+    desk.wait_inside(0);
+}
+
+#[test]
+fn a_slow_reader_holds_nobody_up() {
+    let desk = Desk::new();
+    // Nobody reads this one; it fills its own buffers.
+    let slow = desk.post("/v1/chat/completions", &chat_stream("Slow", 3_000));
+    for i in 0..4 {
+        assert_eq!(desk.chat(&format!("Fast {i}"), 50).chars().count(), 50);
+    }
+    // What was written for it is all there once it reads.
+    let text: String = slow
+        .answer()
+        .events()
+        .iter()
+        .filter_map(|event| event["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(text.chars().count(), 3_000);
+}
+
+#[test]
+fn several_replies_to_one_request_differ_by_their_seeds_alone() {
+    let desk = Desk::new();
+    let ask = |count: usize, seed: u64| {
+        let mut body = chat("Hello", 12);
+        body["temperature"] = json!(2.0);
+        body["top_p"] = json!(1.0);
+        body["top_k"] = json!(0);
+        body["n"] = json!(count);
+        body["seed"] = json!(seed);
+        let answer = desk.post("/v1/chat/completions", &body).answer().json();
+        let choices = answer["choices"].as_array().unwrap().clone();
+        let text = |choice: &serde_json::Value| choice["message"]["content"].to_string();
+        choices.iter().map(text).collect::<Vec<_>>()
+    };
+    let three = ask(3, 5);
+    assert_eq!(three, [ask(1, 5), ask(1, 6), ask(1, 7)].concat());
+    assert_ne!(three[0], three[1]);
+}
