@@ -151,6 +151,7 @@ fn code_of(code: TurnCode) -> Code {
         | TurnCode::NotFinite
         | TurnCode::NothingAllowed
         | TurnCode::Stuck
+        | TurnCode::NotOffered
         | TurnCode::DeviceLost
         | TurnCode::Broken
         | TurnCode::Internal => Code::Internal,

@@ -185,7 +185,7 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
                 Event::Token { text, .. } | Event::Tail { text } => keeper.take(&text),
                 Event::Proven(report) => record::proven_now(record, &report, keeper.inner.now_ms()),
                 Event::Moved { reason, .. } => record::moved(record, &reason),
-                Event::State(_) | Event::Repeats(_) => {}
+                Event::State(_) | Event::Repeats(_) | Event::Embedding(_) => {}
                 Event::Finished { reason, stats } => {
                     record::measured(record, &stats);
                     return Ended::Well(record::state_of(reason));

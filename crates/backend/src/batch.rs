@@ -23,6 +23,8 @@ pub enum Want {
         /// How many, at most the vocabulary.
         k: usize,
     },
+    /// What the model made of the row before it becomes logits: the input of the output matrix.
+    Hidden,
 }
 
 /// One token of one slot. Rows of one slot stand in the order of their positions, and the first
@@ -71,6 +73,8 @@ pub enum RowOutput {
         /// Log of the sum of exponentials over the vocabulary.
         lse: f32,
     },
+    /// One value per element of the row.
+    Hidden(Vec<f32>),
 }
 
 /// The outputs of a forward, in the order of the rows that wanted one. Reused between forwards, so

@@ -85,7 +85,7 @@ impl Shown<'_> {
         let written = match event {
             Event::Token { id, text, .. } => self.token(id, text),
             Event::Tail { text } => self.tail(text),
-            Event::State(_) | Event::Proven(_) => Ok(()),
+            Event::State(_) | Event::Proven(_) | Event::Embedding(_) => Ok(()),
             Event::Moved { reason, .. } => {
                 notice(&format!(
                     "The GPU was given up ({reason}); the CPU writes on."

@@ -192,7 +192,7 @@ impl Session for CpuSession {
 
     fn offers(&self, want: Want) -> bool {
         match want {
-            Want::Nothing | Want::Logits => true,
+            Want::Nothing | Want::Logits | Want::Hidden => true,
             Want::Top { k } => k <= self.vocabulary(),
         }
     }

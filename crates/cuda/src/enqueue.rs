@@ -258,7 +258,7 @@ fn wanted(rows: &[Row]) -> Wanted {
 /// The rows, and how many of their largest logits are wanted.
 fn tops(wanted: &[(usize, Want)]) -> Vec<(usize, usize)> {
     let top = |want| match want {
-        Want::Nothing | Want::Logits => 0,
+        Want::Nothing | Want::Logits | Want::Hidden => 0,
         // The log of the sum of exponentials comes with the largest.
         Want::Top { k } => usize::max(k, 1),
     };

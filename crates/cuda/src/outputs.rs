@@ -146,7 +146,8 @@ impl Outputs {
                 });
             }
             match want {
-                Want::Nothing => {}
+                // Nobody asks for what is not offered.
+                Want::Nothing | Want::Hidden => {}
                 Want::Logits => {
                     let row = &logits[i * source.vocabulary..][..source.vocabulary];
                     into.push(RowOutput::Logits(row.to_vec()));

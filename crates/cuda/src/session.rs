@@ -284,6 +284,7 @@ impl Session for CudaSession {
     fn offers(&self, want: Want) -> bool {
         match want {
             Want::Nothing | Want::Logits => true,
+            Want::Hidden => false,
             Want::Top { k } => k <= self.vocabulary().min(TOP_MAX),
         }
     }

@@ -40,7 +40,7 @@ fn logits(session: &mut dyn Session, tokens: &[u32]) -> Vec<Vec<f32>> {
     let outputs = forward(session, &Batch { rows }).outputs;
     let logits = outputs.into_iter().map(|output| match output {
         RowOutput::Logits(logits) => logits,
-        RowOutput::Top { .. } => panic!("logits were asked for"),
+        RowOutput::Top { .. } | RowOutput::Hidden(_) => panic!("logits were asked for"),
     });
     logits.collect()
 }

@@ -183,7 +183,7 @@ impl Direct {
             for (i, output) in servable.rows().outputs.iter().enumerate() {
                 match output {
                     RowOutput::Logits(logits) => show(start + i, logits),
-                    RowOutput::Top { .. } => {}
+                    RowOutput::Top { .. } | RowOutput::Hidden(_) => {}
                 }
             }
             start = end;

@@ -18,6 +18,7 @@ mod config;
 mod constraint;
 pub mod direct;
 mod draw;
+mod embedding;
 pub mod guard;
 mod guarded;
 mod load;
@@ -43,6 +44,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub use candor_backend::CancelToken;
 pub use config::{AvailableMemory, Clock, EngineConfig};
 pub use constraint::{CONSTRAINT_BYTES_MAX, Constraint, ConstraintError};
+pub use embedding::{EmbedRequest, NoEmbedding, Pooling};
 pub use guard::{
     Basis, FirstBad, Key, Located, Mode, NodeDistance, NotJudged, Remembered, Report, Served,
     Unproven, VerdictId, VerdictMemory, VerdictStore,
@@ -196,6 +198,14 @@ impl EngineHandle {
                 Err(why)
             }
         }
+    }
+
+    /// Makes a vector of a text. The log is the request's own, and it ends whatever happens.
+    ///
+    /// # Errors
+    /// [`NotTaken`]; the log says the same.
+    pub fn embed(&self, request: EmbedRequest) -> Result<Arc<TurnLog>, NotTaken> {
+        self.generate(request.0)
     }
 
     /// Holds a device that serves against the reference once more, once the replies that were

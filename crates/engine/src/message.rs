@@ -198,6 +198,8 @@ pub enum TurnCode {
     NothingAllowed,
     /// The grammar that the reply has to follow could not be followed on.
     Stuck,
+    /// What computes gives no embeddings.
+    NotOffered,
     /// The device stopped working.
     DeviceLost,
     /// The computation broke down.
@@ -215,6 +217,7 @@ impl fmt::Display for TurnCode {
             Self::Busy => "the engine has too much to do",
             Self::Closed => "the engine has ended",
             Self::NotFinite => "the computation gave a value that is not a number",
+            Self::NotOffered => "what computes this model gives no embeddings",
             Self::Stuck => "the reply could not go on as it has to",
             Self::NothingAllowed => "what was asked for forbids every token",
             Self::DeviceLost => "the device stopped working",

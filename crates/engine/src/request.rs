@@ -7,6 +7,7 @@ use candor_backend::CancelToken;
 use candor_text::{Show, StopError, StopMatcher, Tokenizer};
 
 use crate::constraint::{Constraint, ConstraintError, Follower};
+use crate::embedding::{NoEmbedding, Pooling};
 use crate::load::{LoadedModel, ModelId};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::prefix::Reuse;
@@ -129,6 +130,9 @@ pub enum RequestError {
     /// What the reply has to look like cannot be followed.
     #[error(transparent)]
     Constraint(#[from] ConstraintError),
+    /// The model gives no embeddings.
+    #[error(transparent)]
+    NoEmbedding(#[from] NoEmbedding),
     /// The stop strings cannot be looked for.
     #[error(transparent)]
     Stop(#[from] StopError),
@@ -144,6 +148,8 @@ pub struct GenerateRequest {
     pub(crate) top_logprobs: Option<usize>,
     pub(crate) follower: Option<Follower>,
     pub(crate) reuse: Reuse,
+    /// Not a reply, but one vector is wanted.
+    pub(crate) pooling: Option<Pooling>,
     pub(crate) max_tokens: usize,
     pub(crate) stop: StopMatcher,
     pub(crate) ends: EndTokens,
@@ -195,6 +201,7 @@ impl GenerateRequest {
             top_logprobs: options.top_logprobs,
             follower,
             reuse: options.reuse,
+            pooling: None,
             max_tokens,
             stop,
             ends: options.ends,

@@ -15,6 +15,7 @@ use candor_backend::{
 mod admit;
 mod share;
 
+use crate::embedding::Pooling;
 use crate::guard::Servable;
 use crate::message::{FinishReason, TurnCode};
 use crate::prefix::Computed;
@@ -193,12 +194,13 @@ fn batch(servable: &Servable, spans: &[Span], sequences: &[Sequence]) -> Batch {
             true => best,
             false => Want::Logits,
         };
+        let (before, last) = match sequence.pooling() {
+            Some(Pooling::Mean) => (Want::Hidden, Want::Hidden),
+            Some(Pooling::Last) => (Want::Nothing, Want::Hidden),
+            None => (Want::Nothing, last),
+        };
         for (i, &token) in (span.start..).zip(&ids[span.start..span.end]) {
-            let want = if i + 1 == ids.len() {
-                last
-            } else {
-                Want::Nothing
-            };
+            let want = if i + 1 == ids.len() { last } else { before };
             rows.push(Row {
                 slot: span.slot,
                 feed: Feed::Token(token),
@@ -239,13 +241,23 @@ fn take_outputs(
         if crossed || awaited || (was_prompt && complete) {
             servable.checkpoint(span.slot)?;
         }
+        if let Some(pooling) = sequence.pooling() {
+            let rows = match pooling {
+                Pooling::Mean => span.end - span.start,
+                Pooling::Last => usize::from(complete),
+            };
+            let given = servable.rows().outputs.get(outputs..outputs + rows);
+            sequence.gather(given.unwrap_or_default(), complete);
+            outputs += rows;
+            continue;
+        }
         if !complete {
             continue;
         }
         let token = match servable.rows().outputs.get_mut(outputs) {
             Some(RowOutput::Logits(logits)) => sequence.choose(logits),
             Some(RowOutput::Top { best, lse }) => best_of(best, *lse),
-            None => {
+            Some(RowOutput::Hidden(_)) | None => {
                 let message = String::from("the session left out logits that were asked for");
                 sequence.fail(TurnCode::Internal, message);
                 outputs += 1;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candor_backend::{CancelToken, SlotId};
+use candor_backend::{CancelToken, RowOutput, SlotId};
 use candor_text::{Channels, Detokenizer, StopMatcher, Tokenizer};
 
 use crate::constraint::{Follower, Stuck};
+use crate::embedding::{Gathered, Pooling};
 use crate::guard::{Report, Served};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::prefix::Reuse;
@@ -62,6 +63,8 @@ enum Chooser {
     Drawn(Box<Drawn>),
     /// Given beforehand: measurements run the shipped loop without choosing.
     Fixed(Vec<u32>),
+    /// Nowhere: one vector of what was read is wanted.
+    Embedding(Gathered),
 }
 
 /// A sampler and what it has to tell.
@@ -129,12 +132,18 @@ pub(crate) struct Times {
 impl Sequence {
     /// A sequence that waits for a slot.
     pub fn new(request: GenerateRequest, tokenizer: Arc<Tokenizer>) -> Self {
-        let chooser = Chooser::Drawn(Box::new(Drawn {
-            sampler: request.sampler,
-            top_logprobs: request.top_logprobs,
-            scratch: LogprobScratch::default(),
-            follower: request.follower,
-        }));
+        let drawn = || {
+            Box::new(Drawn {
+                sampler: request.sampler,
+                top_logprobs: request.top_logprobs,
+                scratch: LogprobScratch::default(),
+                follower: request.follower,
+            })
+        };
+        let chooser = match request.pooling {
+            Some(pooling) => Chooser::Embedding(Gathered::new(pooling)),
+            None => Chooser::Drawn(drawn()),
+        };
         let text = Text {
             tokenizer,
             channels: Channels::new(),
@@ -202,6 +211,9 @@ impl Sequence {
     pub(crate) fn place(&mut self, slot: SlotId, cached: usize, served: Served) {
         self.slot = Some(slot);
         self.reading = true;
+        if let Chooser::Embedding(gathered) = &mut self.chooser {
+            gathered.clear();
+        }
         if let Some(before) = self.served {
             // Moved: what was computed elsewhere before is not in this context.
             self.served = Some(Served {
@@ -269,6 +281,7 @@ impl Sequence {
         match &mut self.chooser {
             Chooser::Drawn(drawn) => drawn.choose(logits, &self.ids, draw as u64),
             Chooser::Fixed(reply) => Ok(reply[draw].into()),
+            Chooser::Embedding(_) => Err(NoToken::NothingAllowed.into()),
         }
     }
 
@@ -279,7 +292,26 @@ impl Sequence {
                 let is_free = drawn.top_logprobs.is_none() && drawn.follower.is_none();
                 is_free && drawn.sampler.takes_best()
             }
-            Chooser::Fixed(_) => false,
+            Chooser::Fixed(_) | Chooser::Embedding(_) => false,
+        }
+    }
+
+    /// How what is read becomes a vector, if one is wanted.
+    pub(crate) fn pooling(&self) -> Option<Pooling> {
+        match &self.chooser {
+            Chooser::Embedding(gathered) => Some(gathered.pooling()),
+            Chooser::Drawn(_) | Chooser::Fixed(_) => None,
+        }
+    }
+
+    /// Takes what rows gave for its vector, and ends with it at the last one.
+    pub(crate) fn gather(&mut self, rows: &[RowOutput], is_complete: bool) {
+        if let Chooser::Embedding(gathered) = &mut self.chooser {
+            gathered.take(rows);
+            if is_complete {
+                self.text.writer.embedding(gathered.finish());
+                self.finish(FinishReason::Stop);
+            }
         }
     }
 

@@ -62,6 +62,8 @@ pub enum Event {
         /// What computes from here on.
         served: Served,
     },
+    /// What was asked for is a vector, of length 1. At most once, before the end.
+    Embedding(Arc<[f32]>),
     /// The reply repeats itself and may never end; somebody could stop it. At most once.
     Repeats(Repeated),
     /// The end: the reply is complete, as far as its reason says.
@@ -93,6 +95,7 @@ impl Event {
             Self::State(_)
             | Self::Proven(_)
             | Self::Moved { .. }
+            | Self::Embedding(_)
             | Self::Repeats(_)
             | Self::Finished { .. }
             | Self::Failed { .. } => "",
@@ -259,6 +262,10 @@ impl TurnWriter {
 
     pub(crate) fn moved(&mut self, reason: String, served: Served) {
         self.append(Event::Moved { reason, served });
+    }
+
+    pub(crate) fn embedding(&mut self, vector: Arc<[f32]>) {
+        self.append(Event::Embedding(vector));
     }
 
     pub(crate) fn repeats(&mut self, repeated: Repeated) {

@@ -27,9 +27,19 @@ pub(crate) fn run(
         .collect();
     let matrix = f.machine.matrix(weight);
     let [gathered, logits] = &mut f.work.inner;
-    for rows in wanted.chunks(ROWS_AT_ONCE) {
+    let is_hidden = |row: &usize| f.rows[*row].want == Want::Hidden;
+    let alike = wanted.chunk_by(|a, b| is_hidden(a) == is_hidden(b));
+    for rows in alike.flat_map(|rows| rows.chunks(ROWS_AT_ONCE)) {
         gathered.clear();
         let x = f.work.values.of(input);
+        if is_hidden(&rows[0]) {
+            for row in rows {
+                let values = &x[row * width..][..width];
+                all_finite(values, &graph.node(input).name)?;
+                outputs.push(RowOutput::Hidden(values.to_vec()));
+            }
+            continue;
+        }
         for row in rows {
             gathered.extend_from_slice(&x[row * width..][..width]);
         }
@@ -50,11 +60,7 @@ pub(crate) fn run(
             return Err(Stopped::Cancelled);
         }
         for (row, logits) in rows.iter().zip(logits.chunks_exact_mut(vocabulary)) {
-            // One pass: a value that is not finite makes the sum of its zeroes NaN.
-            if logits.iter().map(|v| v * 0.0).sum::<f32>() != 0.0 {
-                let node = graph.node(node).name.clone();
-                return Err(Stopped::Failed(SessionError::NotFinite { node }));
-            }
+            all_finite(logits, &graph.node(node).name)?;
             if let Some(cap) = softcap {
                 bound(cap, logits);
             }
@@ -62,6 +68,15 @@ pub(crate) fn run(
         }
     }
     Ok(())
+}
+
+fn all_finite(values: &[f32], node: &str) -> Result<(), Stopped> {
+    // One pass: a value that is not finite makes the sum of its zeroes NaN.
+    if values.iter().map(|v| v * 0.0).sum::<f32>() == 0.0 {
+        return Ok(());
+    }
+    let node = node.to_owned();
+    Err(Stopped::Failed(SessionError::NotFinite { node }))
 }
 
 fn output(want: Want, logits: &[f32]) -> RowOutput {

@@ -87,7 +87,7 @@ pub(crate) fn logits(
         for output in forward(session, &batch).outputs {
             match output {
                 RowOutput::Logits(logits) => all.push(logits),
-                RowOutput::Top { .. } => panic!("logits were asked for"),
+                RowOutput::Top { .. } | RowOutput::Hidden(_) => panic!("logits were asked for"),
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Which sequence gets which slot, and what it finds there.
 
-use candor_backend::{SessionError, SlotId};
+use candor_backend::{SessionError, SlotId, Want};
 
 use crate::guard::Servable;
+use crate::message::TurnCode;
 use crate::prefix::{self, Place, Reuse, Start};
 use crate::sequence::Sequence;
 
@@ -26,10 +27,19 @@ pub(super) fn admit(
                 sequences[i].awaits = Some((slot, tokens));
                 sequences[i].say_waiting();
             }
+            Found::Start(_) if !is_offered(servable, &sequences[i]) => {
+                let code = TurnCode::NotOffered;
+                sequences[i].fail(code, code.to_string());
+            }
             Found::Start(start) => begin(servable, &mut sequences[i], start)?,
         }
     }
     Ok(())
+}
+
+/// Whether what computes gives what a sequence wants.
+fn is_offered(servable: &Servable, sequence: &Sequence) -> bool {
+    sequence.pooling().is_none() || servable.session().offers(Want::Hidden)
 }
 
 /// What there is for a sequence that waits.

@@ -142,6 +142,11 @@ impl Script {
         self.lock().plan.decode = decode;
     }
 
+    /// Its sessions give no rows but as logits.
+    pub fn offers_no_rows(&self) {
+        self.lock().plan.offers_rows = false;
+    }
+
     /// What was counted so far.
     pub fn counts(&self) -> Counts {
         self.lock().counts.clone()

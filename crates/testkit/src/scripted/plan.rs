@@ -63,6 +63,8 @@ pub(super) struct Plan {
     pub(super) cut_tokens: usize,
     /// What writing computes with, by its own word.
     pub(super) decode: Arithmetic,
+    /// Whether it gives rows before they become logits.
+    pub(super) offers_rows: bool,
 }
 
 /// By how much the favoured token's logit is above all others.
@@ -82,6 +84,7 @@ impl Plan {
             load_fault: None,
             cut_tokens: 1,
             decode: Arithmetic::F32,
+            offers_rows: true,
         }
     }
 

@@ -99,6 +99,7 @@ impl ScriptedSession {
             }
             outputs.push(match row.want {
                 Want::Top { k } => top(&logits, k),
+                Want::Hidden => RowOutput::Hidden(logits),
                 Want::Nothing | Want::Logits => RowOutput::Logits(logits),
             });
         }
@@ -171,8 +172,8 @@ impl Session for ScriptedSession {
         self.collect(ticket, rows)
     }
 
-    fn offers(&self, _want: Want) -> bool {
-        true
+    fn offers(&self, want: Want) -> bool {
+        want != Want::Hidden || self.script.lock().plan.offers_rows
     }
 
     fn position(&self, slot: SlotId) -> usize {

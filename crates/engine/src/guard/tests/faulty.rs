@@ -95,7 +95,7 @@ impl Faulty {
             match output {
                 RowOutput::Logits(logits) => self.spoil_row(*position, logits),
                 RowOutput::Top { best, .. } if self.fault == Fault::Best => best[0].0 ^= 1,
-                RowOutput::Top { .. } => {}
+                RowOutput::Top { .. } | RowOutput::Hidden(_) => {}
             }
         }
         if let Fault::Missing(from) = self.fault {
@@ -110,7 +110,9 @@ impl Faulty {
 
     fn raise(&self, rows: &Rows) -> Result<(), SessionError> {
         let is_nan = |output: &RowOutput| match output {
-            RowOutput::Logits(logits) => logits.iter().any(|logit| logit.is_nan()),
+            RowOutput::Logits(values) | RowOutput::Hidden(values) => {
+                values.iter().any(|value| value.is_nan())
+            }
             RowOutput::Top { lse, .. } => lse.is_nan(),
         };
         if self.fault == Fault::Raises && rows.outputs.iter().any(is_nan) {
