@@ -7,6 +7,7 @@ mod measure;
 mod moves;
 mod panics;
 mod proofs;
+mod queue;
 mod request;
 mod turns;
 

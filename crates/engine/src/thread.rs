@@ -143,7 +143,10 @@ impl Worker {
                     return self.inbox.backlog.push_front(command);
                 }
                 Command::Generate(_) if self.sequences.len() >= SEQUENCES_MAX => {
-                    return self.inbox.backlog.push_front(command);
+                    self.inbox.backlog.push_front(command);
+                    // A person does not wait until programs are through.
+                    let persons = self.inbox.take_persons();
+                    return persons.into_iter().for_each(|request| self.accept(*request));
                 }
                 Command::Load(job) => self.load(*job),
                 Command::Generate(request) => self.accept(*request),

@@ -42,9 +42,8 @@ pub(super) fn largest(logits: &[f32]) -> Option<f32> {
     })
 }
 
-/// The lowest id with the largest logit.
-pub(super) fn best(logits: &[f32]) -> u32 {
-    let largest = largest(logits).unwrap_or(f32::NEG_INFINITY);
+/// The lowest id with this logit, which is the largest.
+pub(super) fn first_with(largest: f32, logits: &[f32]) -> u32 {
     (0u32..)
         .zip(logits)
         .find(|(_, logit)| **logit == largest)

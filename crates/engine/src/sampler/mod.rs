@@ -26,7 +26,7 @@ pub use sampling::{
     REPEAT_PENALTY_MIN, Sampling, SamplingError, TEMPERATURE_MAX,
 };
 
-use choose::{best, largest, walk};
+use choose::{first_with, largest, walk};
 use penalties::DryScratch;
 
 /// Tokens that the penalties look back over. 64 is the window that users of other programs know;
@@ -205,11 +205,12 @@ impl Sampler {
         for stage in STAGES.iter().filter(|stage| stage.kind == Kind::Logits) {
             (stage.apply)(&self.sampling, &mut pool);
         }
-        if pool.largest() == f32::NEG_INFINITY {
+        let largest = pool.largest();
+        if largest == f32::NEG_INFINITY {
             return Err(NoToken::NothingAllowed);
         }
         if takes_best {
-            return Ok(best(pool.logits));
+            return Ok(first_with(largest, pool.logits));
         }
         for stage in STAGES.iter().filter(|stage| stage.kind == Kind::Candidates) {
             (stage.apply)(&self.sampling, &mut pool);

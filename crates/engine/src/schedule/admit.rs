@@ -66,8 +66,10 @@ fn find(servable: &Servable, sequences: &[Sequence], i: usize) -> Found {
             is_free: writes(slot).is_none(),
         })
         .collect();
-    let taken = places.iter().filter(|place| !place.is_free).count();
-    if taken >= servable.active_max() {
+    // A person waits for persons only, as far as there are slots beside those of the programs.
+    let counts = |writer: &&Sequence| writer.priority <= sequence.priority;
+    let before = places.iter().filter_map(|place| writes(place.slot));
+    if before.filter(counts).count() >= servable.active_max() {
         return Found::Nothing;
     }
     let reuse = servable.takes_over(sequence.reuse);

@@ -10,6 +10,7 @@ use super::INBOX_MAX;
 use crate::guard::NotJudged;
 use crate::load::LoadFailure;
 use crate::message::{Command, Rechecked, TurnCode};
+use crate::request::{GenerateRequest, Priority};
 
 /// Commands that were not obeyed yet.
 pub(super) struct Inbox {
@@ -61,6 +62,24 @@ impl Inbox {
                 other => self.backlog.push_back(other),
             }
         }
+    }
+
+    /// Takes out what persons asked for, as far as it is for the model that is loaded now.
+    pub(super) fn take_persons(&mut self) -> Vec<Box<GenerateRequest>> {
+        let mut persons = Vec::new();
+        let mut is_for_this_model = true;
+        for command in mem::take(&mut self.backlog) {
+            is_for_this_model &= !matches!(command, Command::Load(_) | Command::Unload);
+            match command {
+                Command::Generate(request)
+                    if is_for_this_model && request.priority == Priority::Interactive =>
+                {
+                    persons.push(request);
+                }
+                other => self.backlog.push_back(other),
+            }
+        }
+        persons
     }
 
     /// Answers everything that was not obeyed.

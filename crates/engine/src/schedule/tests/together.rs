@@ -321,3 +321,30 @@ fn a_copy_without_room_is_computed_in_the_room_of_what_is_kept() {
         "it gave way"
     );
 }
+
+#[test]
+fn a_person_gets_a_slot_beside_those_of_programs() {
+    let background = |seed| GenerateOptions {
+        priority: Priority::Background,
+        ..options(prompt(seed, 20), 30)
+    };
+    // Slots beside those that are written in, and whether a person is written to at once.
+    for (kept, at_once) in [(0, false), (1, true)] {
+        let mut bench = keeping(2, kept, 256);
+        let programs = [1, 2, 3].map(|seed| bench.add(background(seed)).1);
+        bench.step();
+        let (_, person) = bench.add(options(prompt(4, 20), 5));
+        bench.step();
+        assert_eq!(!ids(&person).is_empty(), at_once, "{kept}");
+        assert!(ids(&programs[2]).is_empty(), "a program takes no such slot");
+        bench.run();
+        assert_eq!(finished(&person).0, FinishReason::Length);
+    }
+    // Persons wait for each other.
+    let mut bench = keeping(1, 2, 256);
+    bench.add(options(prompt(1, 20), 5));
+    bench.step();
+    let (_, second) = bench.add(options(prompt(2, 20), 5));
+    bench.step();
+    assert!(ids(&second).is_empty());
+}
