@@ -34,6 +34,7 @@ mod record;
 pub mod service;
 mod settings;
 mod status;
+mod talk;
 mod turn;
 mod turns;
 mod verdicts;

@@ -1,6 +1,6 @@
 //! From the messages of a conversation to the tokens that the model reads. Pure.
 
-use candor_text::{ChatFormat, Ends, LocalTime, RenderRequest, Tokenizer};
+use candor_text::{ChatFormat, Ends, LocalTime, Prompt as TypedText, RenderRequest, Tokenizer};
 use serde_json::{Value, json};
 
 use crate::conversations::StoredMessage;
@@ -16,26 +16,50 @@ pub(crate) struct Reader<'a> {
     pub(crate) format: &'a ChatFormat,
     /// Tokens that its context holds.
     pub(crate) context: usize,
+    /// Tokens that a reply may have.
+    pub(crate) reply: usize,
 }
 
-/// The conversation as a template sees it: the system text, if there is one, and the messages.
-/// Replies without a word (stopped before the first one, or failed) are left out: a template
-/// could not tell them from an answer.
-pub(crate) fn messages(system: &str, branch: &[StoredMessage]) -> Vec<Value> {
-    let message = |role: &str, content: &str| json!({ "role": role, "content": content });
-    let system = Some(system).filter(|text| !text.trim().is_empty());
-    let said = branch
-        .iter()
-        .filter(|m| m.role == Role::User || !m.text.is_empty());
-    let said = said.map(|stored| match stored.role {
-        Role::User => message("user", &stored.text),
-        Role::Assistant => message("assistant", &stored.text),
-    });
-    system
-        .map(|text| message("system", text))
-        .into_iter()
-        .chain(said)
-        .collect()
+/// A long text that goes with a message.
+pub(crate) struct Enclosed {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// A conversation on its way to a model.
+pub(crate) struct Talk<'a> {
+    /// The system text; it is in every prompt.
+    pub(crate) system: &'a str,
+    /// What each message says, first to last; none for replies without a word (stopped before the
+    /// first one, or failed): a template could not tell them from an answer.
+    pub(crate) said: Vec<Option<Value>>,
+    /// The beginning of the reply, if it is gone on with.
+    pub(crate) begun: &'a str,
+    /// Messages that were not sent the last time.
+    pub(crate) left_out: usize,
+}
+
+/// What a message says, as a template sees it.
+pub(crate) fn said(message: &StoredMessage, enclosed: &[Enclosed]) -> Option<Value> {
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant if message.text.is_empty() => return None,
+        Role::Assistant => "assistant",
+    };
+    Some(json!({ "role": role, "content": with_enclosed(&message.text, enclosed) }))
+}
+
+/// A message with its cards written out below it, each in a fence that is longer than any in it.
+pub(crate) fn with_enclosed(text: &str, enclosed: &[Enclosed]) -> String {
+    let mut whole = text.to_owned();
+    for Enclosed { name, text } in enclosed {
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        let gap = if whole.is_empty() { "" } else { "\n\n" };
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        whole.push_str(&format!("{gap}{name}:\n{fence}\n{text}{end}{fence}"));
+    }
+    whole
 }
 
 /// A conversation as a model reads it.
@@ -44,20 +68,106 @@ pub(crate) struct Prompt {
     /// What was done because the model's template refuses this conversation, in plain words. That
     /// a template is not used at all is said of the model.
     pub(crate) notice: Option<String>,
+    /// Messages from the start that are not in it.
+    pub(crate) left_out: usize,
 }
 
-/// The tokens of a conversation.
+/// A prompt that is not shortened leaves at least this part of the context to the reply, or all
+/// that the reply may have. With less, replies would break off in their first sentence.
+const REPLY_SHARE: usize = 8;
+
+/// A prompt that is shortened takes at most three of these four parts of the context. Otherwise
+/// the next question would shorten it again, and with another beginning the model would have to
+/// read all of it anew each time.
+const SHORTENED_SHARE: (usize, usize) = (3, 4);
+
+/// No token of a text is longer than this in the mean, so that what is far too long is shortened
+/// before its tokens are counted.
+const TOKEN_BYTES_MAX: usize = 24;
+
+/// The tokens of a conversation. What does not fit is left out: whole turns, the oldest first,
+/// never the system text and never the last question. What was left out before stays left out, so
+/// that a prompt begins like the one before it.
 ///
 /// # Errors
-/// [`Code::TooLong`] if they leave no room for a reply.
-pub(crate) fn prompt(
+/// [`Code::TooLong`] if the last question alone leaves no room for a reply.
+pub(crate) fn prompt(reader: &Reader<'_>, talk: &Talk<'_>, now_ms: i64) -> Result<Prompt, Error> {
+    let limit = reader.context - reader.reply.min(reader.context / REPLY_SHARE).max(1);
+    let begins = turns(&talk.said);
+    let first = first_turn(reader, talk, &begins);
+    let whole = rendered(reader, talk, begins[first], now_ms)?;
+    if whole.tokens.len() <= limit {
+        return Ok(whole);
+    }
+    let (of, parts) = SHORTENED_SHARE;
+    let goal = limit.min(reader.context * of / parts);
+    let (mut low, mut high) = (first + 1, begins.len());
+    let mut longest = None;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let part = rendered(reader, talk, begins[middle], now_ms)?;
+        if part.tokens.len() <= goal {
+            (longest, high) = (Some(part), middle);
+        } else {
+            low = middle + 1;
+        }
+    }
+    if let Some(prompt) = longest {
+        return Ok(prompt);
+    }
+    // Only the last turn is left.
+    let last = match begins.last() {
+        Some(&begin) if begin != whole.left_out => rendered(reader, talk, begin, now_ms)?,
+        _ => whole,
+    };
+    if last.tokens.len() < reader.context {
+        return Ok(last);
+    }
+    Err(too_long(reader, talk, last.tokens.len()))
+}
+
+/// Where turns begin: at the first message, and at every question.
+fn turns(said: &[Option<Value>]) -> Vec<usize> {
+    let asks = |message: &Option<Value>| message.as_ref().is_some_and(|m| m["role"] == "user");
+    let later = (1..said.len()).filter(|&place| asks(&said[place]));
+    std::iter::once(0).chain(later).collect()
+}
+
+/// The turn with which the last prompt began, or a later one if what follows it is far too long.
+fn first_turn(reader: &Reader<'_>, talk: &Talk<'_>, begins: &[usize]) -> usize {
+    let before = begins.partition_point(|&begin| begin <= talk.left_out);
+    let mut first = begins.len() - 1;
+    let mut bytes = 0;
+    for turn in (before.saturating_sub(1)..begins.len()).rev() {
+        let end = begins.get(turn + 1).copied().unwrap_or(talk.said.len());
+        let words = talk.said[begins[turn]..end].iter().flatten();
+        bytes += words
+            .filter_map(|message| message["content"].as_str())
+            .map(str::len)
+            .sum::<usize>();
+        if turn + 1 < begins.len() && bytes > reader.context * TOKEN_BYTES_MAX {
+            break;
+        }
+        first = turn;
+    }
+    first
+}
+
+/// The prompt without the first messages.
+fn rendered(
     reader: &Reader<'_>,
-    messages: &[Value],
+    talk: &Talk<'_>,
+    from: usize,
     now_ms: i64,
 ) -> Result<Prompt, Error> {
-    let mut request = RenderRequest::new(reader.tokenizer, messages);
+    let system = Some(talk.system).filter(|text| !text.trim().is_empty());
+    let system = system.map(|text| json!({ "role": "system", "content": text }));
+    let said = talk.said[from..].iter().flatten().cloned();
+    let messages: Vec<Value> = system.into_iter().chain(said).collect();
+    let mut request = RenderRequest::new(reader.tokenizer, &messages);
     request.now = Some(utc(now_ms));
-    let rendered = reader.format.render(&request);
+    let mut rendered = reader.format.render(&request);
+    rendered.prompt.push_typed(talk.begun);
     let tokens = reader
         .tokenizer
         .encode(&rendered.prompt, Ends::Chat)
@@ -65,20 +175,39 @@ pub(crate) fn prompt(
             let message = format!("This message cannot be read by the model: {source}.");
             Error::new(Code::TooLong, message).because(source)
         })?;
-    if tokens.len() >= reader.context {
-        let (needed, holds) = (tokens.len() as u64, reader.context as u64);
-        let message = format!(
-            "With what goes before it this message has {} tokens; the context holds {}. \
-             Shorten it, or begin a new conversation.",
-            words::count(needed),
-            words::count(holds),
-        );
-        return Err(Error::new(Code::TooLong, message));
-    }
     let is_of_model = reader.format.fallback().is_some();
     let fallback = rendered.fallback.filter(|_| !is_of_model);
     let notice = fallback.map(|fallback| words::sentence(&fallback.to_string()));
-    Ok(Prompt { tokens, notice })
+    Ok(Prompt {
+        tokens,
+        notice,
+        left_out: from,
+    })
+}
+
+/// Tokens of words that stand for themselves.
+pub(crate) fn count(tokenizer: &Tokenizer, text: &str) -> usize {
+    let tokens = tokenizer.encode(&TypedText::typed(text), Ends::None);
+    tokens.map_or(0, |tokens| tokens.len())
+}
+
+fn too_long(reader: &Reader<'_>, talk: &Talk<'_>, needed: usize) -> Error {
+    let holds = words::count(reader.context as u64);
+    let system = count(reader.tokenizer, talk.system);
+    let message = if system >= reader.context {
+        let system = words::count(system as u64);
+        format!(
+            "The system prompt alone has {system} tokens; the context holds {holds}. Shorten it in \
+             the settings."
+        )
+    } else {
+        let needed = words::count(needed as u64);
+        format!(
+            "With the system prompt this message has {needed} tokens; the context holds {holds}. \
+             Shorten it, or give the model a longer context in the settings."
+        )
+    };
+    Error::new(Code::TooLong, message)
 }
 
 /// The notice, unless an earlier reply of the branch has it already.
@@ -152,38 +281,46 @@ mod tests {
     use super::*;
     use crate::wire::MessageState;
 
-    fn said(role: Role, state: MessageState, text: &str) -> StoredMessage {
-        let text = String::from(text);
+    fn said_by(role: Role, state: MessageState, text: &str) -> StoredMessage {
         StoredMessage {
-            id: 1,
-            conversation: 1,
-            parent: None,
             role,
             state,
-            text,
-            record: None,
+            ..StoredMessage::question(text, Vec::new())
         }
     }
 
     #[test]
     fn replies_without_a_word_are_left_out() {
         let branch = [
-            said(Role::User, MessageState::Finished, "A?"),
-            said(Role::Assistant, MessageState::Stopped, ""),
-            said(Role::User, MessageState::Finished, "B?"),
-            said(Role::Assistant, MessageState::Stopped, "Part"),
-            said(Role::User, MessageState::Finished, "C?"),
-            said(Role::Assistant, MessageState::Failed, ""),
+            said_by(Role::User, MessageState::Finished, "A?"),
+            said_by(Role::Assistant, MessageState::Stopped, ""),
+            said_by(Role::Assistant, MessageState::Stopped, "Part"),
+            said_by(Role::Assistant, MessageState::Failed, ""),
         ];
-        let want = json!([
-            { "role": "system", "content": "Be brief." },
-            { "role": "user", "content": "A?" },
-            { "role": "user", "content": "B?" },
-            { "role": "assistant", "content": "Part" },
-            { "role": "user", "content": "C?" },
-        ]);
-        assert_eq!(Value::from(messages("Be brief.", &branch)), want);
-        assert_eq!(messages(" \n", &branch).len(), 4);
+        let want = [
+            Some(json!({ "role": "user", "content": "A?" })),
+            None,
+            Some(json!({ "role": "assistant", "content": "Part" })),
+            None,
+        ];
+        assert_eq!(branch.map(|message| said(&message, &[])), want);
+    }
+
+    #[test]
+    fn cards_stand_below_the_words_in_fences_that_hold() {
+        let cases = [
+            ("Why?", "a.txt", "x\ny\n", "Why?\n\na.txt:\n```\nx\ny\n```"),
+            ("", "b", "```\ncode\n```", "b:\n````\n```\ncode\n```\n````"),
+            ("w", "c", "", "w\n\nc:\n```\n\n```"),
+        ];
+        for (text, name, card, want) in cases {
+            let enclosed = Enclosed {
+                name: name.to_owned(),
+                text: card.to_owned(),
+            };
+            assert_eq!(with_enclosed(text, &[enclosed]), want);
+        }
+        assert_eq!(with_enclosed("alone", &[]), "alone");
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) fn begun(chat: Option<&ChatModel>, sampling: &Sampling, seed: u32) ->
         sampling: sampling.clone(),
         failure: None,
         notice: None,
+        left_out: 0,
+        continued: false,
     }
 }
 

@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::app::{App, Inner};
-use crate::conversations::{Begun, Closing, StoredMessage};
+use crate::conversations::{Begun, Closing, Question, StoredMessage};
 use crate::error::Error;
 use crate::forward::{TurnReader, forward};
 use crate::models::ChatModel;
 use crate::news::News;
-use crate::prompt::{self, Prompt, Reader};
+use crate::prompt::{self, Enclosed, Prompt, Reader, Talk};
 use crate::turn::Turn;
 use crate::wire::{
     Code, Conversation, ConversationId, Message, MessageId, MessageState, Role, RunningTurn, Sent,
-    Settings, TurnId,
+    Settings, TokenCount, TurnId,
 };
 use crate::writer::{self, Job, Prepared};
 
@@ -108,6 +108,9 @@ impl Message {
             state,
             text,
             record,
+            versions,
+            kept,
+            cards,
             ..
         } = stored;
         Self {
@@ -117,6 +120,9 @@ impl Message {
             state,
             turn,
             record,
+            versions,
+            kept,
+            cards,
         }
     }
 }
@@ -126,18 +132,25 @@ impl App {
     /// in the answer, which has begun when this returns.
     ///
     /// # Errors
-    /// [`Code::TooLong`] if the question and what goes before it do not fit in the model's
-    /// context, [`Code::Busy`] if this conversation is being answered; nothing is stored then. A
-    /// question without a model is stored, and its turn fails with [`Code::NoModel`].
+    /// [`Code::TooLong`] if the question does not fit in the model's context even without what
+    /// goes before it, [`Code::Busy`] if this conversation is being answered; nothing is stored
+    /// then. A question without a model is stored, and its turn fails with [`Code::NoModel`].
     pub fn send(&self, conversation: Option<ConversationId>, text: &str) -> Result<Sent, Error> {
+        self.send_with(conversation, text, &[])
+    }
+
+    /// The same with long texts that were kept as cards before, see [`App::add_card`].
+    ///
+    /// # Errors
+    /// As for [`App::send`]; [`Code::NotFound`] if a card is gone or was sent already.
+    pub fn send_with(
+        &self,
+        conversation: Option<ConversationId>,
+        text: &str,
+        cards: &[i64],
+    ) -> Result<Sent, Error> {
         let inner = &self.inner;
-        if text.trim().is_empty() {
-            return Err(Error::new(Code::Internal, "There is nothing to send."));
-        }
-        if text.len() > QUESTION_BYTES_MAX {
-            let message = "This message is too long for any model; shorten it.";
-            return Err(Error::new(Code::TooLong, message));
-        }
+        refuse_nothing_and_too_much(text, cards)?;
         inner.refuse_if_closed()?;
         let _one_at_a_time = inner.asking();
         let mut branch = match conversation {
@@ -148,41 +161,149 @@ impl App {
             None => Vec::new(),
         };
         let settings = inner.settings();
-        let question = StoredMessage {
-            id: 0,
-            conversation: 0,
-            parent: None,
-            role: Role::User,
-            state: MessageState::Finished,
-            text: text.to_owned(),
-            record: None,
+        let enclosed = inner.store.cards(cards)?;
+        let name = enclosed.first().map(|card| card.name.clone());
+        branch.push(StoredMessage::question(text, enclosed));
+        let prepared = inner.prepare(&branch, "", &settings)?;
+        let title = match prompt::title(text) {
+            title if title.is_empty() => name.unwrap_or_default(),
+            title => title,
         };
-        branch.push(question);
-        let prepared = inner.prepare(&branch, &settings)?;
-        let begun = inner
-            .store
-            .ask(conversation, &prompt::title(text), text, inner.now_ms())?;
+        let question = Question { text, cards };
+        let now_ms = inner.now_ms();
+        let begun = inner.store.ask(conversation, &title, &question, now_ms)?;
         inner.start_turn(begun, settings, prepared)
     }
 
-    /// Has a reply written again, beside the one that is there.
+    /// Has a reply written again, beside the one that is there; or a question answered that has no
+    /// reply.
     ///
     /// # Errors
-    /// As for [`App::send`]; [`Code::NotFound`] if the message is no reply.
+    /// As for [`App::send`]; [`Code::NotFound`] if the message is not there.
     pub fn regenerate(&self, message: MessageId) -> Result<Sent, Error> {
         let inner = &self.inner;
-        inner.refuse_if_closed()?;
-        let _one_at_a_time = inner.asking();
-        let old = inner.store.message(message)?;
-        inner.refuse_if_answered(old.conversation)?;
+        let (_one_at_a_time, old) = inner.take_up(message)?;
         let settings = inner.settings();
-        let branch = match old.parent {
+        let question = match old.role {
+            Role::User => Some(message),
+            Role::Assistant => old.parent,
+        };
+        let branch = match question {
             Some(question) => inner.store.branch_to(question)?,
             None => Vec::new(),
         };
-        let prepared = inner.prepare(&branch, &settings)?;
+        let prepared = inner.prepare(&branch, "", &settings)?;
         let begun = inner.store.ask_again(message, inner.now_ms())?;
         inner.start_turn(begun, settings, prepared)
+    }
+
+    /// Asks a question in other words, beside the one that is there. Its cards go with it.
+    ///
+    /// # Errors
+    /// As for [`App::send`]; [`Code::NotFound`] if the message is no question.
+    pub fn edit_question(&self, message: MessageId, text: &str) -> Result<Sent, Error> {
+        let inner = &self.inner;
+        let (_one_at_a_time, old) = inner.take_up(message)?;
+        let mut branch = inner.store.branch_to(message)?;
+        let cards = branch.pop().map(|old| old.cards).unwrap_or_default();
+        let ids: Vec<i64> = cards.iter().map(|card| card.id).collect();
+        refuse_nothing_and_too_much(text, &ids)?;
+        if old.role != Role::User {
+            return Err(Error::not_found("question"));
+        }
+        let settings = inner.settings();
+        branch.push(StoredMessage::question(text, cards));
+        let prepared = inner.prepare(&branch, "", &settings)?;
+        let begun = inner.store.ask_otherwise(message, text, inner.now_ms())?;
+        inner.start_turn(begun, settings, prepared)
+    }
+
+    /// Gives a reply other words, beside the one that is there: what the model is to have said.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`] if the message is no reply, [`Code::Busy`] if its conversation is being
+    /// answered, or the store cannot be written.
+    pub fn edit_reply(&self, message: MessageId, text: &str) -> Result<Conversation, Error> {
+        let inner = &self.inner;
+        let (_one_at_a_time, _) = inner.take_up(message)?;
+        refuse_nothing_and_too_much(text, &[])?;
+        let id = inner.store.edit_reply(message, text, inner.now_ms())?;
+        inner.publish_conversations();
+        inner.conversation(id)
+    }
+
+    /// Goes on with a reply that was stopped, interrupted or came to a limit, at the place where it
+    /// ends.
+    ///
+    /// # Errors
+    /// As for [`App::send`]; [`Code::NotFound`] if the reply has come to its own end, or if
+    /// messages follow it.
+    pub fn continue_reply(&self, message: MessageId) -> Result<Sent, Error> {
+        let inner = &self.inner;
+        let (_one_at_a_time, old) = inner.take_up(message)?;
+        let settings = inner.settings();
+        let mut branch = inner.store.branch_to(message)?;
+        branch.pop();
+        let prepared = inner.prepare(&branch, &old.text, &settings)?;
+        let begun = inner.store.go_on(message, inner.now_ms())?;
+        inner.start_turn(begun, settings, prepared)
+    }
+
+    /// What this message would take of the context, with all that would be sent with it; none if
+    /// no model is open to count. It may take as long as reading the conversation does.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`] for a conversation that is not there, or the store cannot be read.
+    pub fn count_tokens(
+        &self,
+        conversation: Option<ConversationId>,
+        text: &str,
+        cards: &[i64],
+    ) -> Result<Option<TokenCount>, Error> {
+        let inner = &self.inner;
+        let Some(chat) = inner.models.state().chat() else {
+            return Ok(None);
+        };
+        let mut branch = match conversation {
+            Some(id) => inner.store.branch(id)?,
+            None => Vec::new(),
+        };
+        let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
+        let cards = inner.store.cards(cards)?;
+        let is_empty = text.trim().is_empty() && cards.is_empty();
+        let question = StoredMessage::question(text, cards);
+        let words = prompt::with_enclosed(text, &inner.enclosed(&question)?);
+        let message = count(prompt::count(&chat.loaded.tokenizer, &words));
+        if !is_empty {
+            branch.push(question);
+        }
+        let context = count(chat.loaded.ctx_len);
+        let settings = inner.settings();
+        if branch.is_empty() {
+            let prompt = count(prompt::count(
+                &chat.loaded.tokenizer,
+                &settings.system_prompt,
+            ));
+            return Ok(Some(TokenCount {
+                message,
+                prompt,
+                context,
+                left_out: 0,
+                too_long: None,
+            }));
+        }
+        let (prompt, left_out, too_long) = match inner.prompt(&chat, &branch, "", &settings) {
+            Ok(prompt) => (count(prompt.tokens.len()), count(prompt.left_out), None),
+            Err(error) if error.code == Code::TooLong => (context, 0, Some(error.message)),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(TokenCount {
+            message,
+            prompt,
+            context,
+            left_out,
+            too_long,
+        }))
     }
 
     /// Follows a turn from its event `from_seq` on: 0 gives all of it. The reader is told on a
@@ -206,8 +327,19 @@ impl App {
     }
 }
 
+fn refuse_nothing_and_too_much(text: &str, cards: &[i64]) -> Result<(), Error> {
+    if text.trim().is_empty() && cards.is_empty() {
+        return Err(Error::new(Code::Internal, "There is nothing to send."));
+    }
+    if text.len() > QUESTION_BYTES_MAX {
+        let message = "This message is too long for any model; shorten it.";
+        return Err(Error::new(Code::TooLong, message));
+    }
+    Ok(())
+}
+
 impl Inner {
-    fn refuse_if_answered(&self, conversation: ConversationId) -> Result<(), Error> {
+    pub(crate) fn refuse_if_answered(&self, conversation: ConversationId) -> Result<(), Error> {
         match self.turns.of_conversation(conversation) {
             Some(_) => Err(Error::new(
                 Code::Busy,
@@ -217,10 +349,21 @@ impl Inner {
         }
     }
 
-    /// The tokens for a reply, if it is known which model will write it.
+    /// A message that is to have another version, once nobody else changes its conversation.
+    fn take_up(&self, message: MessageId) -> Result<(MutexGuard<'_, ()>, StoredMessage), Error> {
+        self.refuse_if_closed()?;
+        let one_at_a_time = self.asking();
+        let old = self.store.message(message)?;
+        self.refuse_if_answered(old.conversation)?;
+        Ok((one_at_a_time, old))
+    }
+
+    /// The tokens for a reply, if it is known which model will write it. `begun` is how the reply
+    /// begins, if it is gone on with.
     fn prepare(
         &self,
         branch: &[StoredMessage],
+        begun: &str,
         settings: &Settings,
     ) -> Result<Option<Prepared>, Error> {
         let chat = {
@@ -228,7 +371,7 @@ impl Inner {
             state.chat().filter(|_| state.load.is_none())
         };
         let Some(chat) = chat else { return Ok(None) };
-        let prompt = self.prompt(&chat, branch, settings)?;
+        let prompt = self.prompt(&chat, branch, begun, settings)?;
         Ok(Some(Prepared { chat, prompt }))
     }
 
@@ -236,29 +379,49 @@ impl Inner {
         &self,
         chat: &ChatModel,
         branch: &[StoredMessage],
+        begun: &str,
         settings: &Settings,
     ) -> Result<Prompt, Error> {
         let reader = Reader {
             tokenizer: &chat.loaded.tokenizer,
             format: &chat.format,
             context: chat.loaded.ctx_len,
+            reply: settings.sampling.max_tokens as usize,
         };
-        let messages = prompt::messages(&settings.system_prompt, branch);
-        let Prompt { tokens, notice } = prompt::prompt(&reader, &messages, self.now_ms())?;
-        let notice = prompt::told_once(notice, branch);
-        Ok(Prompt { tokens, notice })
+        let said = branch
+            .iter()
+            .map(|message| Ok(prompt::said(message, &self.enclosed(message)?)));
+        let last = branch
+            .iter()
+            .rev()
+            .find_map(|message| message.record.as_ref());
+        let talk = Talk {
+            system: &settings.system_prompt,
+            said: said.collect::<Result<_, Error>>()?,
+            begun,
+            left_out: last.map_or(0, |record| record.left_out as usize),
+        };
+        let prompt = prompt::prompt(&reader, &talk, self.now_ms())?;
+        let notice = prompt::told_once(prompt.notice, branch);
+        Ok(Prompt { notice, ..prompt })
+    }
+
+    /// The long texts of a message.
+    pub(crate) fn enclosed(&self, message: &StoredMessage) -> Result<Vec<Enclosed>, Error> {
+        let cards = message.cards.iter().map(|card| {
+            Ok(Enclosed {
+                name: card.name.clone(),
+                text: self.store.card_text(card.id)?,
+            })
+        });
+        cards.collect()
     }
 
     /// What a reply goes on from.
-    pub(crate) fn prompt_of_reply(
-        &self,
-        chat: &ChatModel,
-        reply: MessageId,
-        settings: &Settings,
-    ) -> Result<Prompt, Error> {
-        let mut branch = self.store.branch_to(reply)?;
+    pub(crate) fn prompt_of_reply(&self, chat: &ChatModel, job: &Job) -> Result<Prompt, Error> {
+        let mut branch = self.store.branch_to(job.turn.id)?;
         branch.pop();
-        self.prompt(chat, &branch, settings)
+        self.prompt(chat, &branch, &job.begun, &job.settings)
     }
 
     fn start_turn(
@@ -267,6 +430,7 @@ impl Inner {
         settings: Settings,
         prepared: Option<Prepared>,
     ) -> Result<Sent, Error> {
+        let text = self.store.message(begun.reply)?.text;
         let turn = Arc::new(Turn::new(begun.reply, begun.conversation));
         self.turns.begin(&turn);
         // The last refusal is read once the user goes on.
@@ -281,6 +445,7 @@ impl Inner {
             turn: Arc::clone(&turn),
             settings,
             seed,
+            begun: text.clone(),
             prepared,
         };
         let inner = Arc::clone(self);
@@ -297,7 +462,7 @@ impl Inner {
         if let Err(error) = spawned {
             // The question is stored; if this is not, the next start marks it as interrupted.
             let closing = Closing {
-                text: "",
+                text: &text,
                 state: MessageState::Failed,
                 record: None,
                 now_ms: self.now_ms(),

@@ -38,6 +38,8 @@ pub(crate) struct Job {
     /// The choices at the moment of the question.
     pub(crate) settings: Settings,
     pub(crate) seed: u32,
+    /// How the reply begins, if it is gone on with.
+    pub(crate) begun: String,
     /// The prompt, if it is known already.
     pub(crate) prepared: Option<Prepared>,
 }
@@ -57,7 +59,7 @@ enum Ended {
 
 /// Writes a reply from beginning to end, and gives the turn's terminal event.
 pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) -> TurnEvent {
-    let mut keeper = Keeper::new(inner, &job.turn);
+    let mut keeper = Keeper::new(inner, &job);
     // A turn that never ends would hold its conversation until the next start.
     let ended = catch_unwind(AssertUnwindSafe(|| reply(inner, &mut job, &mut keeper)));
     let written = ended.unwrap_or_else(|_| broke_down(&job));
@@ -94,6 +96,9 @@ fn unsaved_message(turn: &Turn, text: &str, written: &Written) -> wire::Message 
         state: MessageState::Failed,
         turn: None,
         record: Some(written.record.clone()),
+        versions: Vec::new(),
+        kept: 0,
+        cards: Vec::new(),
     }
 }
 
@@ -110,8 +115,10 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
         };
         record = record::begun(Some(&chat), &job.settings.sampling, job.seed);
         let request = match request(inner, job, &chat) {
-            Ok((request, notice)) => {
-                record.notice = notice;
+            Ok((request, sent)) => {
+                record.notice = sent.notice;
+                record.left_out = sent.left_out;
+                record.continued = !job.begun.is_empty();
                 request
             }
             Err(error) => return failed(record, error),
@@ -123,7 +130,7 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
         match follow(&log, keeper, &mut record) {
             Ended::Well(state) => return written(state, record, None),
             Ended::Badly(TurnCode::ModelChanged | TurnCode::NoModel | TurnCode::Closed, _)
-                if keeper.text.is_empty() => {}
+                if keeper.has_no_more() => {}
             Ended::Badly(code, message) => return failed(record, record::failure(code, &message)),
         }
     }
@@ -148,16 +155,26 @@ fn written(state: MessageState, record: ReplyRecord, error: Option<WireError>) -
     }
 }
 
+/// What is to be noted of a prompt.
+struct PromptNotes {
+    notice: Option<String>,
+    left_out: u32,
+}
+
 /// A request for this model, with the tokens that were prepared for it or with new ones, and what
-/// is to be said of these.
+/// is to be noted of these.
 fn request(
     inner: &Inner,
     job: &mut Job,
     chat: &Arc<ChatModel>,
-) -> Result<(GenerateRequest, Option<String>), Error> {
-    let Prompt { tokens, notice } = match job.prepared.take() {
+) -> Result<(GenerateRequest, PromptNotes), Error> {
+    let Prompt {
+        tokens,
+        notice,
+        left_out,
+    } = match job.prepared.take() {
         Some(prepared) if prepared.chat.loaded.id == chat.loaded.id => prepared.prompt,
-        _ => inner.prompt_of_reply(chat, job.turn.id, &job.settings)?,
+        _ => inner.prompt_of_reply(chat, job)?,
     };
     let sampling = &job.settings.sampling;
     let options = GenerateOptions {
@@ -172,7 +189,8 @@ fn request(
     let refused = |source: RequestError| {
         Error::new(Code::Internal, words::sentence(&source.to_string())).because(source)
     };
-    Ok((request.map_err(refused)?, notice))
+    let left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
+    Ok((request.map_err(refused)?, PromptNotes { notice, left_out }))
 }
 
 /// Reads a log to its end.
@@ -203,18 +221,21 @@ struct Keeper<'a> {
     /// None if the disk takes nothing; the reply goes on, and its end will say so.
     draft: Option<Draft>,
     text: String,
+    /// How much of it was there before this turn.
+    begun_bytes: usize,
     appended_bytes: usize,
     appended_at: Instant,
 }
 
 impl<'a> Keeper<'a> {
-    fn new(inner: &'a Inner, turn: &Turn) -> Self {
-        let (draft, appended_at) = (inner.store.draft(turn.id).ok(), inner.instant());
+    fn new(inner: &'a Inner, job: &Job) -> Self {
+        let (draft, appended_at) = (inner.store.draft(job.turn.id).ok(), inner.instant());
         Self {
             inner,
             draft,
-            text: String::new(),
-            appended_bytes: 0,
+            text: job.begun.clone(),
+            begun_bytes: job.begun.len(),
+            appended_bytes: job.begun.len(),
             appended_at,
         }
     }
@@ -222,6 +243,11 @@ impl<'a> Keeper<'a> {
     fn take(&mut self, text: &str) {
         self.text.push_str(text);
         self.append_if_due();
+    }
+
+    /// Whether this turn has not written a word.
+    fn has_no_more(&self) -> bool {
+        self.text.len() == self.begun_bytes
     }
 
     fn is_behind(&self) -> bool {

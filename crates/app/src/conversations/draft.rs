@@ -6,7 +6,7 @@
 //! transaction and the draft goes. A draft that is found at the next start belongs to a reply
 //! that was interrupted.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -44,8 +44,8 @@ impl Drafts {
     }
 
     pub(super) fn begin(&self, message: MessageId) -> io::Result<Draft> {
-        let path = self.path(message);
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        // One that was left here is in the database already.
+        let file = File::create(self.path(message))?;
         Ok(Draft { file })
     }
 

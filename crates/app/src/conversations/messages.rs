@@ -3,10 +3,11 @@
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::Store;
+use super::branches::{NewMessage, versions};
 use super::draft::Draft;
+use super::{Store, cards};
 use crate::error::Error;
-use crate::wire::{Code, ConversationId, MessageId, MessageState, ReplyRecord, Role};
+use crate::wire::{Card, Code, ConversationId, MessageId, MessageState, ReplyRecord, Role};
 
 /// A message as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,37 @@ pub(crate) struct StoredMessage {
     pub(crate) state: MessageState,
     pub(crate) text: String,
     pub(crate) record: Option<ReplyRecord>,
+    /// All versions, itself among them, if there is more than one. Only known in a branch.
+    pub(crate) versions: Vec<MessageId>,
+    /// UTF-16 units of the text that were there before the turn that writes it.
+    pub(crate) kept: u32,
+    pub(crate) cards: Vec<Card>,
+}
+
+impl StoredMessage {
+    /// A question that is not stored yet.
+    pub(crate) fn question(text: &str, cards: Vec<Card>) -> Self {
+        Self {
+            id: 0,
+            conversation: 0,
+            parent: None,
+            role: Role::User,
+            state: MessageState::Finished,
+            text: text.to_owned(),
+            record: None,
+            versions: Vec::new(),
+            kept: 0,
+            cards,
+        }
+    }
+}
+
+/// What a person asks.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) text: &'a str,
+    /// Cards that go with it.
+    pub(crate) cards: &'a [i64],
 }
 
 /// A reply that was begun.
@@ -35,7 +67,7 @@ pub(crate) struct Closing<'a> {
     pub(crate) now_ms: i64,
 }
 
-const STATES: [(MessageState, &str); 7] = [
+const STATES: [(MessageState, &str); 8] = [
     (MessageState::Writing, "writing"),
     (MessageState::Finished, "finished"),
     (MessageState::Stopped, "stopped"),
@@ -43,6 +75,7 @@ const STATES: [(MessageState, &str); 7] = [
     (MessageState::ContextFull, "context-full"),
     (MessageState::Interrupted, "interrupted"),
     (MessageState::Failed, "failed"),
+    (MessageState::Edited, "edited"),
 ];
 
 const ROLES: [(Role, &str); 2] = [(Role::User, "user"), (Role::Assistant, "assistant")];
@@ -99,6 +132,9 @@ fn message(row: &Row<'_>) -> rusqlite::Result<StoredMessage> {
         text: row.get(5)?,
         // A record of another version that this one cannot read is only missed under the reply.
         record: record.and_then(|json| serde_json::from_str(&json).ok()),
+        versions: Vec::new(),
+        kept: 0,
+        cards: Vec::new(),
     })
 }
 
@@ -110,10 +146,15 @@ impl Store {
         let connection = self.connection();
         let sql = "SELECT leaf FROM conversation WHERE id = ?1";
         let leaf: Option<MessageId> = connection.query_row(sql, [id], |row| row.get(0))?;
-        match leaf {
-            Some(leaf) => self.up_from(&connection, leaf),
-            None => Ok(Vec::new()),
+        let Some(leaf) = leaf else {
+            return Ok(Vec::new());
+        };
+        let mut branch = self.up_from(&connection, leaf)?;
+        let versions = versions(&connection, id)?;
+        for message in &mut branch {
+            message.versions = versions.get(&message.parent).cloned().unwrap_or_default();
         }
+        Ok(branch)
     }
 
     /// The branch that ends in a message, first to last.
@@ -142,7 +183,16 @@ impl Store {
             .iter_mut()
             .filter(|m| m.state == MessageState::Writing)
         {
-            message.text = self.drafts.read(message.id).map_err(draft_error)?;
+            let units = message.text.encode_utf16().count();
+            message.kept = u32::try_from(units).unwrap_or(u32::MAX);
+            let more = self.drafts.read(message.id).map_err(draft_error)?;
+            message.text.push_str(&more);
+        }
+        if let Some(conversation) = branch.first().map(|message| message.conversation) {
+            let mut of = cards::of_conversation(connection, conversation)?;
+            for message in &mut branch {
+                message.cards = of.remove(&message.id).unwrap_or_default();
+            }
         }
         Ok(branch)
     }
@@ -163,7 +213,7 @@ impl Store {
         &self,
         conversation: Option<ConversationId>,
         title: &str,
-        text: &str,
+        question: &Question<'_>,
         now_ms: i64,
     ) -> Result<Begun, Error> {
         let mut connection = self.connection();
@@ -181,16 +231,17 @@ impl Store {
         let leaf: Option<Option<MessageId>> = transaction
             .query_row(sql, [conversation], |row| row.get(0))
             .optional()?;
-        let leaf = leaf.ok_or_else(|| Error::not_found("conversation"))?;
-        let sql = "INSERT INTO message (conversation, parent, role, state, created_ms, text)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let finished = MessageState::Finished;
-        transaction.execute(
-            sql,
-            params![conversation, leaf, Role::User, finished, now_ms, text],
-        )?;
-        let question = transaction.last_insert_rowid();
-        let reply = add_reply(&transaction, conversation, question, now_ms)?;
+        let parent = leaf.ok_or_else(|| Error::not_found("conversation"))?;
+        let new = NewMessage {
+            conversation,
+            parent,
+            role: Role::User,
+            state: MessageState::Finished,
+            text: question.text,
+        };
+        let asked = new.add(&transaction, now_ms)?;
+        cards::give(&transaction, asked, question.cards)?;
+        let reply = add_reply(&transaction, conversation, asked, now_ms)?;
         transaction.commit()?;
         Ok(Begun {
             conversation,
@@ -198,13 +249,15 @@ impl Store {
         })
     }
 
-    /// Begins another reply to the same question, and shows it instead.
-    pub(crate) fn ask_again(&self, reply: MessageId, now_ms: i64) -> Result<Begun, Error> {
-        let old = self.message(reply)?;
+    /// Begins another reply to the same question, named by itself or by one of its replies, and
+    /// shows it instead.
+    pub(crate) fn ask_again(&self, message: MessageId, now_ms: i64) -> Result<Begun, Error> {
+        let old = self.message(message)?;
         self.summary(old.conversation)?;
         let question = match (old.role, old.parent) {
+            (Role::User, _) => message,
             (Role::Assistant, Some(question)) => question,
-            _ => return Err(Error::not_found("reply")),
+            (Role::Assistant, None) => return Err(Error::not_found("question")),
         };
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
@@ -261,7 +314,8 @@ impl Store {
                 self.drafts.keep_aside(id);
                 String::new()
             });
-            let sql = "UPDATE message SET text = ?2, state = ?3 WHERE id = ?1";
+            // A reply that was gone on with has its first part here.
+            let sql = "UPDATE message SET text = text || ?2, state = ?3 WHERE id = ?1";
             transaction.execute(sql, params![id, text, MessageState::Interrupted])?;
         }
         transaction.commit()?;
@@ -270,17 +324,20 @@ impl Store {
     }
 }
 
-fn add_reply(
+pub(super) fn add_reply(
     connection: &Connection,
     conversation: ConversationId,
     question: MessageId,
     now_ms: i64,
 ) -> Result<MessageId, Error> {
-    let sql = "INSERT INTO message (conversation, parent, role, state, created_ms, text)
-               VALUES (?1, ?2, ?3, ?4, ?5, '')";
-    let (role, state) = (Role::Assistant, MessageState::Writing);
-    connection.execute(sql, params![conversation, question, role, state, now_ms])?;
-    let reply = connection.last_insert_rowid();
+    let new = NewMessage {
+        conversation,
+        parent: Some(question),
+        role: Role::Assistant,
+        state: MessageState::Writing,
+        text: "",
+    };
+    let reply = new.add(connection, now_ms)?;
     let sql = "UPDATE conversation SET leaf = ?2, updated_ms = ?3 WHERE id = ?1";
     connection.execute(sql, params![conversation, reply, now_ms])?;
     Ok(reply)

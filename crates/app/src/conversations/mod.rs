@@ -4,9 +4,13 @@
 //! programs would each hold replies that the other takes for interrupted. The lock is the
 //! system's own on a file, so that it ends with the process however that ends.
 
+mod branches;
+mod cards;
 mod draft;
 mod messages;
+mod salvage;
 mod schema;
+mod search;
 mod summaries;
 mod unsent;
 
@@ -22,7 +26,7 @@ use crate::paths::AppPaths;
 use crate::wire::Code;
 
 pub(crate) use draft::Draft;
-pub(crate) use messages::{Begun, Closing, StoredMessage};
+pub(crate) use messages::{Begun, Closing, Question, StoredMessage};
 
 /// Damage that is looked for at the start is described by its first finding; one is enough.
 const QUICK_CHECK: &str = "PRAGMA quick_check(1)";
@@ -58,19 +62,24 @@ impl Store {
     pub(crate) fn open(paths: &AppPaths, now_ms: i64) -> Result<Opened, Error> {
         let lock = prepare(paths)?;
         let path = paths.database();
-        let (connection, notice) = match connect(&path)? {
+        let (mut connection, damage) = match connect(&path)? {
             Connected::Sound(connection) => (connection, None),
             Connected::Damaged(finding) => {
                 let aside = keep_aside(&path, now_ms)?;
-                let notice = format!(
-                    "The file with your conversations is damaged ({finding}). It was kept as \
-                     {aside}, and a new one was begun.",
-                );
                 match connect(&path)? {
-                    Connected::Sound(connection) => (connection, Some(notice)),
+                    Connected::Sound(connection) => (connection, Some((finding, aside))),
                     Connected::Damaged(finding) => return Err(unusable(&finding)),
                 }
             }
+        };
+        schema::migrate(&mut connection)?;
+        let notice = match damage {
+            Some((finding, aside)) => {
+                // A store that takes nothing in is still a store.
+                let saved = salvage::salvage(&aside, &mut connection).unwrap_or_default();
+                Some(damage_words(&finding, &aside, saved))
+            }
+            None => None,
         };
         let drafts = draft::Drafts::open(paths.drafts_dir()).map_err(folder_error)?;
         let (connection, lock) = (Mutex::new(connection), Mutex::new(Some(lock)));
@@ -79,9 +88,9 @@ impl Store {
             drafts,
             lock,
         };
-        schema::migrate(&mut store.connection())?;
         store.close_what_was_interrupted()?;
         store.purge_deleted()?;
+        store.purge_cards()?;
         Ok(Opened { store, notice })
     }
 
@@ -163,29 +172,46 @@ fn settle(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row(QUICK_CHECK, [], |row| row.get(0))
 }
 
-/// Renames the file and its companions and gives the new name.
-fn keep_aside(path: &Path, now_ms: i64) -> Result<String, Error> {
-    let with_end = |end: &str| PathBuf::from(format_os(path, end));
-    let aside = with_end(&format!(".damaged-{now_ms}"));
+/// What the user hears of a damaged store.
+fn damage_words(finding: &str, aside: &Path, saved: salvage::Saved) -> String {
+    let name = aside.file_name().unwrap_or_default().to_string_lossy();
+    let salvage::Saved {
+        conversations,
+        messages,
+    } = saved;
+    let found = match conversations {
+        0 => String::from("nothing in it could be read, so a new one was begun"),
+        1 => format!("1 conversation with {messages} messages could be read and is here"),
+        _ => format!(
+            "{conversations} conversations with {messages} messages could be read and are here"
+        ),
+    };
+    format!(
+        "The file with your conversations is damaged ({finding}). It was kept as {name}; {found}.",
+    )
+}
+
+/// Renames the file and its companions and gives the new path.
+fn keep_aside(path: &Path, now_ms: i64) -> Result<PathBuf, Error> {
+    let aside = with_end(path, &format!(".damaged-{now_ms}"));
     fs::rename(path, &aside).map_err(folder_error)?;
-    for companion in ["-wal", "-shm"] {
-        let from = with_end(companion);
+    for (from, to) in companions(path).into_iter().zip(companions(&aside)) {
         if from.exists() {
-            let to = format_os(&aside, companion);
             fs::rename(from, to).map_err(folder_error)?;
         }
     }
-    Ok(aside
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned())
+    Ok(aside)
 }
 
-fn format_os(path: &Path, end: &str) -> std::ffi::OsString {
+/// The files that SQLite keeps beside its own.
+fn companions(path: &Path) -> [PathBuf; 2] {
+    ["-wal", "-shm"].map(|end| with_end(path, end))
+}
+
+fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
-    name
+    PathBuf::from(name)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::wire::Code;
 
 /// Migration `n` brings a store from version `n` to `n + 1`.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     // Messages are a tree: `parent` is the message answered. The branch that a conversation shows
     // runs from its `leaf` to the root. The text of a reply that is being written stands in its
     // draft, see `draft.rs`. A model's path is its bytes, since paths need not be UTF-8.
@@ -42,6 +42,58 @@ const MIGRATIONS: [&str; 2] = [
          text TEXT NOT NULL,
          waiting TEXT NOT NULL
      ) STRICT;",
+    // Where a conversation stands in the sidebar. A card is a long text that goes with a message;
+    // until it is sent, unsent words name it by its number. The words of titles and messages are
+    // indexed for the search; the index holds no text of its own.
+    "ALTER TABLE conversation ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE conversation ADD COLUMN folder TEXT;
+     ALTER TABLE unsent ADD COLUMN cards TEXT NOT NULL DEFAULT '[]';
+     ALTER TABLE unsent ADD COLUMN waiting_cards TEXT NOT NULL DEFAULT '[]';
+     CREATE TABLE card (
+         id INTEGER PRIMARY KEY AUTOINCREMENT,
+         message INTEGER REFERENCES message (id) ON DELETE CASCADE,
+         name TEXT NOT NULL,
+         size_bytes INTEGER NOT NULL,
+         lines INTEGER NOT NULL,
+         preview TEXT NOT NULL,
+         text TEXT NOT NULL
+     ) STRICT;
+     CREATE INDEX card_by_message ON card (message);
+     CREATE VIRTUAL TABLE message_words USING fts5 (
+         text, content = 'message', content_rowid = 'id',
+         tokenize = 'unicode61 remove_diacritics 2'
+     );
+     CREATE VIRTUAL TABLE title_words USING fts5 (
+         title, content = 'conversation', content_rowid = 'id',
+         tokenize = 'unicode61 remove_diacritics 2'
+     );
+     CREATE TRIGGER message_added AFTER INSERT ON message WHEN new.text <> '' BEGIN
+         INSERT INTO message_words (rowid, text) VALUES (new.id, new.text);
+     END;
+     CREATE TRIGGER message_changed AFTER UPDATE OF text ON message BEGIN
+         INSERT INTO message_words (message_words, rowid, text)
+         SELECT 'delete', old.id, old.text WHERE old.text <> '';
+         INSERT INTO message_words (rowid, text)
+         SELECT new.id, new.text WHERE new.text <> '';
+     END;
+     CREATE TRIGGER message_removed AFTER DELETE ON message WHEN old.text <> '' BEGIN
+         INSERT INTO message_words (message_words, rowid, text)
+         VALUES ('delete', old.id, old.text);
+     END;
+     CREATE TRIGGER title_added AFTER INSERT ON conversation BEGIN
+         INSERT INTO title_words (rowid, title) VALUES (new.id, new.title);
+     END;
+     CREATE TRIGGER title_changed AFTER UPDATE OF title ON conversation BEGIN
+         INSERT INTO title_words (title_words, rowid, title)
+         VALUES ('delete', old.id, old.title);
+         INSERT INTO title_words (rowid, title) VALUES (new.id, new.title);
+     END;
+     CREATE TRIGGER title_removed AFTER DELETE ON conversation BEGIN
+         INSERT INTO title_words (title_words, rowid, title)
+         VALUES ('delete', old.id, old.title);
+     END;
+     INSERT INTO message_words (rowid, text) SELECT id, text FROM message WHERE text <> '';
+     INSERT INTO title_words (rowid, title) SELECT id, title FROM conversation;",
 ];
 
 /// Brings the store to the version of this program.

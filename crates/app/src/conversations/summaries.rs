@@ -4,18 +4,23 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::Store;
 use crate::error::Error;
-use crate::wire::{ConversationId, ConversationSummary};
+use crate::wire::{ConversationId, ConversationSummary, Place};
 
 /// Longest title in characters: more than any sidebar shows.
 const TITLE_CHARS_MAX: usize = 200;
 
-const COLUMNS: &str = "SELECT id, title, updated_ms FROM conversation";
+/// Longest name of a folder in characters.
+const FOLDER_CHARS_MAX: usize = 60;
+
+const COLUMNS: &str = "SELECT id, title, updated_ms, pinned, folder FROM conversation";
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<ConversationSummary> {
     Ok(ConversationSummary {
         id: row.get(0)?,
         title: row.get(1)?,
         updated_ms: row.get(2)?,
+        pinned: row.get(3)?,
+        folder: row.get(4)?,
     })
 }
 
@@ -62,6 +67,29 @@ impl Store {
         self.summary(id)
     }
 
+    /// Puts a conversation to another place in the sidebar.
+    pub(crate) fn place(
+        &self,
+        id: ConversationId,
+        place: &Place,
+    ) -> Result<ConversationSummary, Error> {
+        let folder = folder_name(place.folder.as_deref().unwrap_or_default());
+        let sql = "UPDATE conversation SET pinned = ?2, folder = ?3
+                   WHERE id = ?1 AND deleted_ms IS NULL";
+        self.connection()
+            .execute(sql, params![id, place.pinned, folder])?;
+        self.summary(id)
+    }
+
+    /// Gives a folder another name, which may be another folder's; with an empty one its
+    /// conversations lie in none.
+    pub(crate) fn rename_folder(&self, from: &str, to: &str) -> Result<(), Error> {
+        let sql = "UPDATE conversation SET folder = ?2 WHERE folder = ?1";
+        self.connection()
+            .execute(sql, params![from, folder_name(to)])?;
+        Ok(())
+    }
+
     /// Takes a conversation out of sight until the next start, when it goes for good.
     pub(crate) fn delete(&self, id: ConversationId, now_ms: i64) -> Result<(), Error> {
         let sql = "UPDATE conversation SET deleted_ms = ?2 WHERE id = ?1 AND deleted_ms IS NULL";
@@ -83,4 +111,9 @@ impl Store {
         self.connection().execute(sql, [])?;
         Ok(())
     }
+}
+
+fn folder_name(name: &str) -> Option<String> {
+    let name: String = name.trim().chars().take(FOLDER_CHARS_MAX).collect();
+    Some(name).filter(|name| !name.is_empty())
 }

@@ -3,31 +3,35 @@ use std::fs;
 use super::*;
 use crate::wire::{MessageState, Role, Unsent};
 
-const NOW: i64 = 1_000;
+pub(super) const NOW: i64 = 1_000;
 
-struct Kept {
-    dir: tempfile::TempDir,
+pub(super) struct Kept {
+    pub(super) dir: tempfile::TempDir,
 }
 
 impl Kept {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
         }
     }
 
-    fn paths(&self) -> AppPaths {
+    pub(super) fn paths(&self) -> AppPaths {
         AppPaths::below(self.dir.path())
     }
 
-    fn open(&self) -> Store {
+    pub(super) fn open(&self) -> Store {
         let opened = Store::open(&self.paths(), NOW).unwrap();
         assert_eq!(opened.notice, None);
         opened.store
     }
 }
 
-fn close(store: &Store, reply: i64, text: &str) {
+pub(super) fn asked(text: &str) -> Question<'_> {
+    Question { text, cards: &[] }
+}
+
+pub(super) fn close(store: &Store, reply: i64, text: &str) {
     let state = MessageState::Finished;
     store
         .close_reply(
@@ -42,7 +46,7 @@ fn close(store: &Store, reply: i64, text: &str) {
         .unwrap();
 }
 
-fn texts(store: &Store, conversation: i64) -> Vec<(Role, MessageState, String)> {
+pub(super) fn texts(store: &Store, conversation: i64) -> Vec<(Role, MessageState, String)> {
     let branch = store.branch(conversation).unwrap();
     branch
         .into_iter()
@@ -62,10 +66,10 @@ fn reply(state: MessageState, text: &str) -> (Role, MessageState, String) {
 fn a_conversation_is_there_after_a_restart() {
     let kept = Kept::new();
     let store = kept.open();
-    let first = store.ask(None, "Title", "How?", NOW).unwrap();
+    let first = store.ask(None, "Title", &asked("How?"), NOW).unwrap();
     close(&store, first.reply, "So.");
     let second = store
-        .ask(Some(first.conversation), "", "And?", NOW)
+        .ask(Some(first.conversation), "", &asked("And?"), NOW)
         .unwrap();
     close(&store, second.reply, "Thus 🙂.");
     drop(store);
@@ -90,7 +94,7 @@ fn a_conversation_is_there_after_a_restart() {
 fn another_reply_stands_beside_the_first() {
     let kept = Kept::new();
     let store = kept.open();
-    let first = store.ask(None, "T", "How?", NOW).unwrap();
+    let first = store.ask(None, "T", &asked("How?"), NOW).unwrap();
     close(&store, first.reply, "One.");
     let again = store.ask_again(first.reply, NOW).unwrap();
     close(&store, again.reply, "Two.");
@@ -98,8 +102,8 @@ fn another_reply_stands_beside_the_first() {
     assert_eq!(texts(&store, first.conversation), shown);
     assert_eq!(store.message(first.reply).unwrap().text, "One.");
     assert!(
-        store.ask_again(first.reply - 1, NOW).is_err(),
-        "a question has no sibling reply"
+        store.ask_again(999, NOW).is_err(),
+        "there is no such message"
     );
 }
 
@@ -107,9 +111,9 @@ fn another_reply_stands_beside_the_first() {
 fn a_killed_program_leaves_an_interrupted_reply_with_its_text() {
     let kept = Kept::new();
     let store = kept.open();
-    let done = store.ask(None, "Done", "A?", NOW).unwrap();
+    let done = store.ask(None, "Done", &asked("A?"), NOW).unwrap();
     close(&store, done.reply, "A.");
-    let begun = store.ask(None, "Open", "B?", NOW).unwrap();
+    let begun = store.ask(None, "Open", &asked("B?"), NOW).unwrap();
     let mut draft = store.draft(begun.reply).unwrap();
     draft.append("So f").unwrap();
     draft.append("ar").unwrap();
@@ -142,11 +146,15 @@ fn a_killed_program_leaves_an_interrupted_reply_with_its_text() {
 fn deletion_can_be_undone_until_the_next_start() {
     let kept = Kept::new();
     let store = kept.open();
-    let begun = store.ask(None, "T", "?", NOW).unwrap();
+    let begun = store.ask(None, "T", &asked("?"), NOW).unwrap();
     store.delete(begun.conversation, NOW).unwrap();
     assert!(store.summaries().unwrap().is_empty());
     assert!(store.branch(begun.conversation).is_err());
-    assert!(store.ask(Some(begun.conversation), "", "?", NOW).is_err());
+    assert!(
+        store
+            .ask(Some(begun.conversation), "", &asked("?"), NOW)
+            .is_err()
+    );
     store.restore(begun.conversation).unwrap();
     assert_eq!(store.branch(begun.conversation).unwrap().len(), 2);
     store.delete(begun.conversation, NOW).unwrap();
@@ -164,7 +172,7 @@ fn deletion_can_be_undone_until_the_next_start() {
 fn a_title_is_trimmed_and_never_empty() {
     let kept = Kept::new();
     let store = kept.open();
-    let id = store.ask(None, "T", "?", NOW).unwrap().conversation;
+    let id = store.ask(None, "T", &asked("?"), NOW).unwrap().conversation;
     assert_eq!(store.rename(id, "  New 🙂 ").unwrap().title, "New 🙂");
     assert_eq!(store.rename(id, " ").unwrap().title, "New 🙂");
     assert_eq!(store.rename(id, &"x".repeat(999)).unwrap().title.len(), 200);
@@ -174,7 +182,9 @@ fn a_title_is_trimmed_and_never_empty() {
 fn a_damaged_file_is_kept_aside_and_said() {
     let kept = Kept::new();
     let store = kept.open();
-    store.ask(None, "T", &"text ".repeat(20_000), NOW).unwrap();
+    store
+        .ask(None, "T", &asked(&"text ".repeat(20_000)), NOW)
+        .unwrap();
     drop(store);
     let path = kept.paths().database();
     let sound = fs::read(&path).unwrap();
@@ -227,6 +237,7 @@ fn unsent(conversation: Option<i64>, text: &str, waiting: &str) -> Unsent {
         conversation,
         text: String::from(text),
         waiting: String::from(waiting),
+        ..Unsent::default()
     }
 }
 
@@ -234,8 +245,8 @@ fn unsent(conversation: Option<i64>, text: &str, waiting: &str) -> Unsent {
 fn unsent_words_are_kept_once_for_each_conversation_until_they_are_empty() {
     let kept = Kept::new();
     let store = kept.open();
-    let one = store.ask(None, "t", "q", NOW).unwrap().conversation;
-    let two = store.ask(None, "t", "q", NOW).unwrap().conversation;
+    let one = store.ask(None, "t", &asked("q"), NOW).unwrap().conversation;
+    let two = store.ask(None, "t", &asked("q"), NOW).unwrap().conversation;
     assert_eq!(store.unsent().unwrap(), []);
     for words in [
         unsent(None, "first", ""),
@@ -269,7 +280,10 @@ fn unsent_words_are_kept_once_for_each_conversation_until_they_are_empty() {
 fn the_title_of_a_deleted_conversation_is_known_until_the_next_start() {
     let kept = Kept::new();
     let store = kept.open();
-    let id = store.ask(None, "Birds", "q", NOW).unwrap().conversation;
+    let id = store
+        .ask(None, "Birds", &asked("q"), NOW)
+        .unwrap()
+        .conversation;
     store.delete(id, NOW).unwrap();
     assert_eq!(store.title(id).unwrap(), "Birds");
     drop(store);

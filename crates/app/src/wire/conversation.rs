@@ -24,6 +24,29 @@ pub struct Unsent {
     pub text: String,
     /// Given to be sent, and waiting.
     pub waiting: String,
+    /// Long texts that go with the words in the box.
+    #[serde(default)]
+    pub cards: Vec<Card>,
+    /// Long texts that go with what waits.
+    #[serde(default)]
+    pub waiting_cards: Vec<Card>,
+}
+
+/// A long text that goes with a message. Its words stay in the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Card {
+    /// Number.
+    pub id: i64,
+    /// A file's name, or "Pasted text".
+    pub name: String,
+    /// Size in bytes.
+    pub size_bytes: u32,
+    /// Lines.
+    pub lines: u32,
+    /// How it begins.
+    pub preview: String,
 }
 
 /// A conversation in the sidebar.
@@ -38,6 +61,21 @@ pub struct ConversationSummary {
     /// Milliseconds since 1970 of the last change.
     #[cfg_attr(feature = "bindings", ts(type = "number"))]
     pub updated_ms: i64,
+    /// Whether it stays at the top.
+    pub pinned: bool,
+    /// The folder it lies in.
+    pub folder: Option<String>,
+}
+
+/// Where a conversation stands in the sidebar.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// Whether it stays at the top.
+    pub pinned: bool,
+    /// The folder it lies in.
+    pub folder: Option<String>,
 }
 
 /// A conversation with its messages on the branch that is shown.
@@ -70,6 +108,14 @@ pub struct Message {
     pub turn: Option<i64>,
     /// What is known of how it was written; replies only.
     pub record: Option<ReplyRecord>,
+    /// All versions of this message in the order of their making, itself among them; empty if it
+    /// is the only one.
+    pub versions: Vec<i64>,
+    /// UTF-16 units of all that is shown of it that were there before the turn that writes it: a
+    /// reply that is gone on with.
+    pub kept: u32,
+    /// Long texts that go with it.
+    pub cards: Vec<Card>,
 }
 
 /// Whose message.
@@ -102,4 +148,6 @@ pub enum MessageState {
     Interrupted,
     /// It could not be written.
     Failed,
+    /// The user changed its words.
+    Edited,
 }

@@ -8,13 +8,17 @@ mod downloads;
 mod error;
 mod models;
 mod reply;
+mod search;
 mod settings;
 mod status;
+mod transfer;
 
 pub use conversation::*;
 pub use downloads::*;
 pub use error::*;
 pub use models::*;
 pub use reply::*;
+pub use search::*;
 pub use settings::*;
 pub use status::*;
+pub use transfer::*;

@@ -51,6 +51,13 @@ pub struct ReplyRecord {
     /// the first reply that it concerns.
     #[serde(default)]
     pub notice: Option<String>,
+    /// Messages from the start of the conversation that were not sent, because they do not fit in
+    /// the context. The system prompt is always sent.
+    #[serde(default)]
+    pub left_out: u32,
+    /// Whether the reply was gone on with: the figures are those of its last part.
+    #[serde(default)]
+    pub continued: bool,
 }
 
 /// The answer to a message that was sent.

@@ -212,6 +212,7 @@ fn words_that_were_not_sent_survive_a_restart_and_a_kill() {
         conversation,
         text: String::from(text),
         waiting: String::from(waiting),
+        ..Unsent::default()
     };
     let paste = "line of code\n".repeat(80_000);
     let want = [

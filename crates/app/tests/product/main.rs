@@ -9,4 +9,5 @@ mod kept_models;
 mod loads;
 mod news;
 mod real;
+mod talks;
 mod turns;
