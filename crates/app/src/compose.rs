@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candor_backend::{Backend, Precision, Unavailable};
 use candor_cpu::{CpuBackend, CpuConfig};
-use candor_cuda::CudaBackend;
+use candor_cuda::{Cards, CudaBackend};
 
 pub use candor_cuda::{CudaDevice, PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, find, probe_child};
 
@@ -22,14 +22,16 @@ pub struct BackendChoice {
 /// Makes what computes; the last one is the reference. Tests pass a scripted one.
 pub type Backends = Arc<dyn Fn(&BackendChoice) -> Vec<Box<dyn Backend>> + Send + Sync>;
 
-/// What this version computes with.
+/// What this version computes with. What it makes knows of a card that was lost before.
 pub fn backends() -> Backends {
-    Arc::new(|choice| {
+    let cards = Cards::default();
+    Arc::new(move |choice| {
         let config = CpuConfig {
             prepare: choice.precision,
             ..CpuConfig::new(choice.threads)
         };
-        let card = choice.card.clone().map(CudaBackend::new);
+        let card = choice.card.clone();
+        let card = card.map(|card| CudaBackend::among(&cards, card));
         let card = card.map(|card| Box::new(card) as Box<dyn Backend>);
         let cpu: Box<dyn Backend> = Box::new(CpuBackend::new(config));
         card.into_iter().chain([cpu]).collect()

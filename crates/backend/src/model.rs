@@ -98,6 +98,23 @@ pub trait Backend: Send {
     /// Everything in this model that it cannot run; empty if it can.
     fn supports(&self, graph: &Graph, index: &Index, options: &OpenOptions) -> Vec<Unsupported>;
 
+    /// The first of these ways to open a session for which there is room beside the weights, before
+    /// anything of either is taken. A backend that knows it only later takes the first. What is
+    /// loaded next keeps room for it.
+    ///
+    /// # Errors
+    /// [`LoadError::OutOfMemory`] with what the last of them takes, if none fits; as for
+    /// [`Backend::load`] otherwise.
+    fn fit(
+        &mut self,
+        _model: &Arc<Model>,
+        wishes: &[OpenOptions],
+        _progress: &mut dyn Progress,
+    ) -> Result<OpenOptions, LoadError> {
+        let first = wishes.first();
+        Ok(*first.expect("somebody who loads has a wish"))
+    }
+
     /// Readies the weights.
     ///
     /// # Errors

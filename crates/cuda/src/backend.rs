@@ -5,27 +5,34 @@ use std::sync::Arc;
 use candor_arch::{Graph, check};
 use candor_backend::{
     Backend, DeviceInfo, DeviceKind, KvType, LoadError, Loaded, Model, OpenOptions, Part,
-    Precision, Progress, Step, Unavailable, Unsupported,
+    Precision, Progress, Unavailable, Unsupported,
 };
 use candor_modelfile::Index;
 
 use crate::answer::CudaDevice;
-use crate::device::Device;
-use crate::loaded::CudaLoaded;
-use crate::machine::{Base, Blueprint, Replies};
+use crate::card::{Cards, Order, RemoteLoaded};
+use crate::machine::Replies;
 
 /// An NVIDIA card as a backend.
 pub struct CudaBackend {
     device: CudaDevice,
     replies: Replies,
+    cards: Cards,
 }
 
 impl CudaBackend {
     /// On a card that the probe has seen. Touches no driver yet.
     pub fn new(device: CudaDevice) -> Self {
+        Self::among(&Cards::default(), device)
+    }
+
+    /// The same on one of the cards of this process: what one backend has learnt of it, that it is
+    /// lost, all know.
+    pub fn among(cards: &Cards, device: CudaDevice) -> Self {
         Self {
             device,
             replies: Replies::Captured,
+            cards: cards.clone(),
         }
     }
 
@@ -36,6 +43,13 @@ impl CudaBackend {
         Self {
             replies: Replies::Stepwise,
             ..self
+        }
+    }
+
+    fn order(&self, model: &Arc<Model>) -> Order {
+        Order {
+            model: Arc::clone(model),
+            replies: self.replies,
         }
     }
 
@@ -60,8 +74,24 @@ pub(crate) fn unsupported(options: &OpenOptions) -> Vec<Unsupported> {
     missing
 }
 
+/// Refuses what does not fit its architecture, or what no kernel is there for.
+fn check_model(model: &Model) -> Result<(), LoadError> {
+    let problems = check(&model.graph, model.file.index());
+    if !problems.is_empty() {
+        return Err(LoadError::Problems(problems));
+    }
+    let missing = crate::ops::unsupported(&model.graph, model.file.index());
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(LoadError::Unsupported(missing)),
+    }
+}
+
 impl Backend for CudaBackend {
     fn probe(&self) -> Result<DeviceInfo, Unavailable> {
+        if let Some(reason) = self.cards.lost(self.device.ordinal) {
+            return Err(Unavailable::DriverBroken { reason });
+        }
         let (major, minor) = self.device.capability;
         Ok(DeviceInfo {
             kind: DeviceKind::Gpu,
@@ -78,6 +108,17 @@ impl Backend for CudaBackend {
         missing
     }
 
+    fn fit(
+        &mut self,
+        model: &Arc<Model>,
+        wishes: &[OpenOptions],
+        progress: &mut dyn Progress,
+    ) -> Result<OpenOptions, LoadError> {
+        check_model(model)?;
+        let card = self.cards.card(self.device.ordinal)?;
+        RemoteLoaded::fit(&card, self.order(model), wishes, progress)
+    }
+
     fn load(
         &mut self,
         model: Arc<Model>,
@@ -85,27 +126,10 @@ impl Backend for CudaBackend {
         progress: &mut dyn Progress,
     ) -> Result<Box<dyn Loaded>, LoadError> {
         let Part::All = part;
-        let problems = check(&model.graph, model.file.index());
-        if !problems.is_empty() {
-            return Err(LoadError::Problems(problems));
-        }
-        let missing = crate::ops::unsupported(&model.graph, model.file.index());
-        if !missing.is_empty() {
-            return Err(LoadError::Unsupported(missing));
-        }
-        let device = Device::open(self.device.ordinal)?;
-        let mut base = Base::new(device, model, self.replies);
-        let total = base.weights.bytes() as u64;
-        // The driver translates the kernels before the weights come, so that a card that does not
-        // take them says so at once.
-        let mut go_on = || match progress.report(0, total) {
-            Step::Go => Ok(()),
-            Step::Stop => Err(LoadError::Stopped),
-        };
-        Blueprint::new(&base, SMALLEST, &mut go_on)?;
-        base.device.check_memory(total)?;
-        base.weights = base.weights.upload(&base.device, &base.model, progress)?;
-        Ok(Box::new(CudaLoaded::new(base)))
+        check_model(&model)?;
+        let card = self.cards.card(self.device.ordinal)?;
+        let order = self.order(&model);
+        Ok(Box::new(RemoteLoaded::load(card, order, progress)?))
     }
 
     fn fingerprint(&self) -> String {
@@ -116,12 +140,3 @@ impl Backend for CudaBackend {
         )
     }
 }
-
-/// A session that asks for as little as there is, to see that its kernels are there.
-const SMALLEST: OpenOptions = OpenOptions {
-    ctx_len: 1,
-    slots_max: 1,
-    state_tokens: 1,
-    kv: KvType::F16,
-    precision: Precision::Fast,
-};

@@ -13,6 +13,9 @@
 //! is the reference), keeps no keys in 8 bits, splits no model over cards, and needs nothing of
 //! CUDA but the driver.
 //!
+//! One thread of each card calls the driver (`card/`); whoever asks it gives it up where the driver
+//! does not answer any more, and the card is lost to the process then.
+//!
 //! Start reading at [`CudaBackend`], then `session.rs` and `enqueue.rs`; `ops/` has one file per
 //! operation, `device/` and `launch.rs` the calls into the driver, `probe.rs` and `driver.rs` the
 //! child.
@@ -20,6 +23,7 @@
 mod answer;
 mod backend;
 mod buffer;
+mod card;
 mod codes;
 mod device;
 mod driver;
@@ -44,4 +48,5 @@ mod weights;
 
 pub use answer::CudaDevice;
 pub use backend::CudaBackend;
+pub use card::{Cards, Patience};
 pub use probe::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, find, probe_child, understand};

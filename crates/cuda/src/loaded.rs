@@ -1,43 +1,39 @@
-//! Weights on a card, and the sessions that share them.
+//! Weights on a card, and the sessions that share them, on the card's own thread.
 
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use candor_backend::{LoadError, Loaded, Model, OpenError, OpenOptions, Session};
+use candor_backend::{LoadError, OpenError, OpenOptions};
 
-use crate::backend::unsupported;
-use crate::machine::{Base, Blueprint, Machine};
+use crate::machine::{Base, Blueprint};
 use crate::session::CudaSession;
 
 /// A model on a card.
 pub(crate) struct CudaLoaded {
+    /// A session for which memory was taken before the weights came. Goes before them.
+    ready: RefCell<Option<(OpenOptions, CudaSession)>>,
     base: Rc<Base>,
 }
 
 impl CudaLoaded {
-    pub(crate) fn new(base: Base) -> Self {
-        Self {
-            base: Rc::new(base),
-        }
+    pub(crate) fn new(base: Rc<Base>, ready: RefCell<Option<(OpenOptions, CudaSession)>>) -> Self {
+        Self { ready, base }
     }
-}
 
-impl Loaded for CudaLoaded {
-    fn open(&self, options: OpenOptions) -> Result<Box<dyn Session>, OpenError> {
-        options.check()?;
-        let missing = unsupported(&options);
-        if !missing.is_empty() {
-            return Err(OpenError::Unsupported(missing));
+    /// The session that is ready, where it is of this kind, else another one.
+    pub(crate) fn open(&self, options: OpenOptions) -> Result<CudaSession, OpenError> {
+        let ready = self.ready.take();
+        if let Some((_, session)) = ready.filter(|(kind, _)| *kind == options) {
+            return Ok(session);
         }
         let open = || -> Result<CudaSession, LoadError> {
             let device = &self.base.device;
             device.bind()?;
             let blueprint = Blueprint::new(&self.base, options, &mut || Ok(()))?;
             device.check_memory(blueprint.bytes())?;
-            let (machine, paging) = Machine::new(&self.base, blueprint)?;
-            Ok(CudaSession::new(Rc::clone(&self.base), machine, paging)?)
+            CudaSession::open(&self.base, blueprint)
         };
-        let session = open().map_err(|error| match error {
+        open().map_err(|error| match error {
             LoadError::OutOfMemory {
                 needed_bytes,
                 available_bytes,
@@ -50,15 +46,10 @@ impl Loaded for CudaLoaded {
             error => OpenError::Device {
                 reason: error.to_string(),
             },
-        })?;
-        Ok(Box::new(session))
+        })
     }
 
-    fn weights_bytes(&self) -> u64 {
+    pub(crate) fn weights_bytes(&self) -> u64 {
         self.base.weights.bytes() as u64
-    }
-
-    fn model(&self) -> &Arc<Model> {
-        &self.base.model
     }
 }

@@ -10,7 +10,8 @@ use candor_backend::{LoadError, Model, OpenOptions};
 
 use crate::buffer::{Arena, DevicePtr, Layout};
 use crate::device::{Device, Fault, Graph, Pinned};
-use crate::forward::{Forward, Launch};
+use crate::enqueue::buckets;
+use crate::forward::{DECODE_ROWS_MAX, Forward, Launch};
 use crate::ops;
 use crate::outputs::{REPORT_BYTES, Source};
 use crate::pace::Pace;
@@ -75,6 +76,13 @@ struct Places {
     state: DevicePtr,
 }
 
+/// Launches that a step takes at most: attention by splits, their sum, and a conversion.
+const LAUNCHES_PER_STEP_MAX: usize = 3;
+
+/// Memory of the card that the driver may keep for one captured launch with its parameters. No
+/// document says how much that is; this is more than twice what such a launch is made of.
+const LAUNCH_BYTES: u64 = 4096;
+
 /// The memory of a session, laid out before any of it is taken.
 pub(crate) struct Blueprint {
     options: OpenOptions,
@@ -136,9 +144,21 @@ impl Blueprint {
         Ok(this)
     }
 
+    /// How the session is to be opened.
+    pub(crate) fn options(&self) -> OpenOptions {
+        self.options
+    }
+
     /// Memory for all of it.
     pub(crate) fn bytes(&self) -> u64 {
         (self.work_bytes as u64).saturating_add(self.state.bytes() as u64)
+    }
+
+    /// Memory that the driver may take for captured launches: one graph for every bucket.
+    pub(crate) fn graphs_bytes(&self, base: &Base) -> u64 {
+        let rows = DECODE_ROWS_MAX.ilog2() as usize + 1;
+        let graphs = rows * buckets(self.options.ctx_len).len();
+        (graphs * base.plan.steps.len() * LAUNCHES_PER_STEP_MAX) as u64 * LAUNCH_BYTES
     }
 
     /// Looks up what every step needs, with the addresses that are known so far.

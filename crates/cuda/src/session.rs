@@ -1,17 +1,18 @@
-//! A session: validates a batch, enqueues it, and gives its results once the card has them.
+//! A session on the card's own thread: validates a batch, enqueues it, and gives its results once
+//! the card has them. The engine holds it from afar (`card/session.rs`).
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use candor_backend::paging::{Paging, Store};
 use candor_backend::{
-    Arithmetic, Batch, CancelToken, Feed, Numerics, Outcome, Rows, Session, SessionError, SlotId,
-    TICKETS_MAX, Tap, Ticket, Want, tokens_per_slot,
+    Arithmetic, Batch, CancelToken, Feed, LoadError, Numerics, Outcome, Rows, Session,
+    SessionError, SlotId, TICKETS_MAX, Tap, Ticket, Want, tokens_per_slot,
 };
 
 use crate::device::Fault;
 use crate::enqueue::{Ended, Enqueue, buckets};
-use crate::machine::{Base, Machine};
+use crate::machine::{Base, Blueprint, Machine};
 use crate::outputs::{Outputs, TOP_MAX};
 use crate::state::DeviceStore;
 
@@ -27,6 +28,27 @@ pub(crate) struct CudaSession {
     /// The least context that a few rows are computed for.
     way: usize,
     base: Rc<Base>,
+}
+
+/// What does not change of a session, for whoever holds it from afar.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) ctx_len: usize,
+    pub(crate) slots: usize,
+    pub(crate) vocabulary: usize,
+    pub(crate) ways: Vec<usize>,
+    pub(crate) numerics: Numerics,
+}
+
+impl About {
+    /// What the card answers itself.
+    pub(crate) fn offers(&self, want: Want) -> bool {
+        match want {
+            Want::Nothing | Want::Logits => true,
+            Want::Hidden => false,
+            Want::Top { k } => k <= self.vocabulary.min(TOP_MAX),
+        }
+    }
 }
 
 /// A forward that was submitted.
@@ -70,6 +92,63 @@ impl CudaSession {
             way: 0,
             base,
         })
+    }
+
+    /// Takes the memory for a session and readies it.
+    pub(crate) fn open(base: &Rc<Base>, blueprint: Blueprint) -> Result<Self, LoadError> {
+        let (machine, paging) = Machine::new(base, blueprint)?;
+        Ok(Self::new(Rc::clone(base), machine, paging)?)
+    }
+
+    /// What does not change of it.
+    pub(crate) fn about(&self) -> About {
+        About {
+            ctx_len: self.ctx_len(),
+            slots: self.slots(),
+            vocabulary: self.vocabulary(),
+            ways: self.ways(),
+            numerics: self.numerics(),
+        }
+    }
+
+    /// [`Session::collect`], unless the forward is not wanted any more once the card has done it:
+    /// then it counts as cancelled.
+    pub(crate) fn collect_if(
+        &mut self,
+        ticket: Ticket,
+        rows: &mut Rows,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<Outcome, SessionError> {
+        let at = self.open.iter().position(|open| open.ticket == ticket.0);
+        let open = at.and_then(|at| Some((at, self.open.remove(at)?)));
+        let (at, mut open) = open.ok_or(SessionError::BadTicket)?;
+        self.conclude(&mut open, at, wanted);
+        *rows = open.rows;
+        match open.state {
+            Computing::Ended(ended) => ended,
+            Computing::Under(_) => Err(SessionError::BadTicket),
+        }
+    }
+
+    /// Takes back a forward that was submitted.
+    pub(crate) fn take_back(&mut self, ticket: Ticket) {
+        // How it ended is of no interest any more, and a lost device is seen at the next forward.
+        let _ = self.collect_if(ticket, &mut Rows::default(), &|| false);
+    }
+
+    /// [`Session::tapped`] likewise.
+    pub(crate) fn tapped_if(
+        &mut self,
+        batch: &Batch,
+        (tap, cancel): (&mut dyn Tap, &CancelToken),
+        rows: &mut Rows,
+        wanted: &dyn Fn() -> bool,
+    ) -> Result<Outcome, SessionError> {
+        self.validate(batch)?;
+        let open = self.start(batch, cancel, Some(tap))?;
+        let ticket = Ticket(open.ticket);
+        self.open.push_back(open);
+        self.collect_if(ticket, rows, wanted)
     }
 
     fn validate(&self, batch: &Batch) -> Result<(), SessionError> {
@@ -163,30 +242,30 @@ impl CudaSession {
         let Some(mut open) = self.open.remove(at) else {
             return;
         };
-        self.conclude(&mut open, at);
+        self.conclude(&mut open, at, &|| true);
         self.open.insert(at, open);
     }
 
     /// The same for one that was taken out of the queue, where those that came later now begin at
     /// `later`.
-    fn conclude(&mut self, open: &mut Open, later: usize) {
+    fn conclude(&mut self, open: &mut Open, later: usize, wanted: &dyn Fn() -> bool) {
         let Computing::Under(outputs) = &mut open.state else {
             return;
         };
         let (source, name) = (&self.machine.source, &self.machine.logits_name);
         let ended = outputs.take(source, name, &mut open.rows.outputs);
         let ended = match ended {
-            Ok(()) => {
+            Ok(()) if wanted() => {
                 for (slot, _, after) in &open.moved {
                     self.paging.settle(*slot, *after);
                 }
                 Ok(Outcome::Done)
             }
-            Err(error) => {
+            ended => {
                 open.rows.outputs.clear();
                 self.fail_from(later, open);
                 self.retreat(open);
-                Err(error)
+                ended.map(|()| Outcome::Cancelled)
             }
         };
         self.end(open, ended);
@@ -210,7 +289,7 @@ impl CudaSession {
             }
             if let Some(mut open) = self.open.remove(at) {
                 self.retreat(&open);
-                let reason = String::from("the forward before this one failed");
+                let reason = String::from("the forward before this one did not end");
                 self.end(&mut open, Err(SessionError::DeviceLost { reason }));
                 self.open.insert(at, open);
             }
@@ -249,28 +328,16 @@ impl Session for CudaSession {
     }
 
     fn collect(&mut self, ticket: Ticket, rows: &mut Rows) -> Result<Outcome, SessionError> {
-        let at = self.open.iter().position(|open| open.ticket == ticket.0);
-        let open = at.and_then(|at| Some((at, self.open.remove(at)?)));
-        let (at, mut open) = open.ok_or(SessionError::BadTicket)?;
-        self.conclude(&mut open, at);
-        *rows = open.rows;
-        match open.state {
-            Computing::Ended(ended) => ended,
-            Computing::Under(_) => Err(SessionError::BadTicket),
-        }
+        self.collect_if(ticket, rows, &|| true)
     }
 
     fn tapped(
         &mut self,
         batch: &Batch,
-        (tap, cancel): (&mut dyn Tap, &CancelToken),
+        showing: (&mut dyn Tap, &CancelToken),
         rows: &mut Rows,
     ) -> Result<Outcome, SessionError> {
-        self.validate(batch)?;
-        let open = self.start(batch, cancel, Some(tap))?;
-        let ticket = Ticket(open.ticket);
-        self.open.push_back(open);
-        self.collect(ticket, rows)
+        self.tapped_if(batch, showing, rows, &|| true)
     }
 
     fn ways(&self) -> Vec<usize> {
@@ -282,11 +349,7 @@ impl Session for CudaSession {
     }
 
     fn offers(&self, want: Want) -> bool {
-        match want {
-            Want::Nothing | Want::Logits => true,
-            Want::Hidden => false,
-            Want::Top { k } => k <= self.vocabulary().min(TOP_MAX),
-        }
+        self.about().offers(want)
     }
 
     fn position(&self, slot: SlotId) -> usize {

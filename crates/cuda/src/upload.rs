@@ -117,14 +117,8 @@ impl Weights {
         }
     }
 
-    /// Takes the memory and fills it. Whatever was taken is given back where it does not come to
-    /// its end.
-    pub(crate) fn upload(
-        mut self,
-        device: &Rc<Device>,
-        model: &Model,
-        progress: &mut dyn Progress,
-    ) -> Result<Self, LoadError> {
+    /// Takes the memory.
+    pub(crate) fn take(mut self, device: &Rc<Device>) -> Result<Self, Fault> {
         let arena = Arena::new(device, self.bytes)?;
         for weight in &mut self.all {
             let ptr = match weight {
@@ -133,15 +127,24 @@ impl Weights {
             };
             *ptr = arena.ptr().plus(ptr.0 as usize);
         }
+        self.arena = Some(arena);
+        Ok(self)
+    }
+
+    /// Fills the memory that was taken.
+    pub(crate) fn send(
+        &self,
+        device: &Rc<Device>,
+        model: &Model,
+        progress: &mut dyn Progress,
+    ) -> Result<(), LoadError> {
         let mut lift = Lift::new(device, self.bytes as u64, progress)?;
         let sent = send_all(&self.all, model, &mut lift);
         // Pieces under way read pinned memory, and write the arena.
         let landed = device.synchronize();
         sent?;
         landed?;
-        report(progress, self.bytes as u64, self.bytes as u64)?;
-        self.arena = Some(arena);
-        Ok(self)
+        report(progress, self.bytes as u64, self.bytes as u64)
     }
 }
 

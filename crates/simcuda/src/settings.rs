@@ -35,7 +35,8 @@ pub struct Settings {
     pub races: Races,
     /// `init`: the code that `cuInit` answers with.
     pub init: Option<i32>,
-    /// `hang`: the entry point that never returns; `any` for the first that is called.
+    /// `hang`: the entry point that does not return for as long as this stands here; `any` for the
+    /// first that is called, nothing for none.
     pub hang: Option<String>,
     /// `crash`: the entry point in which the process dies; `any` for the first that is called.
     pub crash: Option<String>,
@@ -212,7 +213,7 @@ impl Settings {
             "seed" => self.seed = Some(number(value).ok_or("seed=1")?),
             "races" => self.races = races(value).ok_or("races=on|off")?,
             "init" => self.init = Some(number(value).ok_or("init=999")?),
-            "hang" => self.hang = Some(String::from(value)),
+            "hang" => self.hang = (!value.is_empty()).then(|| String::from(value)),
             "crash" => self.crash = Some(String::from(value)),
             "fail" => self
                 .fail
@@ -412,6 +413,7 @@ mod tests {
         check("mutate=a*:shift:ld.global:2:-4", |s| {
             s.mutate = vec![Mutation::parse("a*:shift:ld.global:2:-4").unwrap()];
         });
+        check("hang=cuInit,hang=", |_| {});
         check("devices=3,reset", |_| {});
         check("kernel=", |_| {});
     }

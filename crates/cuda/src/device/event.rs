@@ -6,6 +6,7 @@ use std::rc::Rc;
 use cudarc::driver::sys::{self, CUevent_flags};
 
 use super::{Device, Fault};
+use crate::card::Doing;
 
 /// A mark that can be waited for.
 pub(crate) struct Event {
@@ -15,14 +16,14 @@ pub(crate) struct Event {
 
 impl Event {
     pub(crate) fn new(device: &Rc<Device>) -> Result<Self, Fault> {
-        device.healthy()?;
         // A waiting thread sleeps.
         let flags = CUevent_flags::CU_EVENT_BLOCKING_SYNC as c_uint
             | CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
         let mut event = std::ptr::null_mut();
         // SAFETY: the pointer is valid for one handle, and the device's context is current.
-        let code = unsafe { sys::cuEventCreate(&raw mut event, flags) };
-        device.checked("cuEventCreate", code)?;
+        device.asked(Doing::GivingMemory, "cuEventCreate", || unsafe {
+            sys::cuEventCreate(&raw mut event, flags)
+        })?;
         Ok(Self {
             device: Rc::clone(device),
             event,
@@ -31,26 +32,28 @@ impl Event {
 
     /// Sets the mark behind everything that was enqueued so far.
     pub(crate) fn record(&self) -> Result<(), Fault> {
-        self.device.healthy()?;
         // SAFETY: event and stream live, and are of one context.
-        self.device.checked("cuEventRecord", unsafe {
-            sys::cuEventRecord(self.event, self.device.stream)
-        })
+        self.device
+            .asked(Doing::Launching, "cuEventRecord", || unsafe {
+                sys::cuEventRecord(self.event, self.device.stream)
+            })
     }
 
     /// Waits until the stream has passed the mark.
     pub(crate) fn wait(&self) -> Result<(), Fault> {
-        self.device.healthy()?;
         // SAFETY: the event lives.
-        self.device.checked("cuEventSynchronize", unsafe {
-            sys::cuEventSynchronize(self.event)
-        })
+        self.device
+            .asked(Doing::Computing, "cuEventSynchronize", || unsafe {
+                sys::cuEventSynchronize(self.event)
+            })
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: the handle is given back once. The driver keeps what a pending mark needs.
-        let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
+        self.device.give_back(|| unsafe {
+            let _ = sys::cuEventDestroy_v2(self.event);
+        });
     }
 }

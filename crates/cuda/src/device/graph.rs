@@ -5,6 +5,7 @@ use std::rc::Rc;
 use cudarc::driver::sys::{self, CUstreamCaptureMode};
 
 use super::{Device, Fault};
+use crate::card::Doing;
 
 /// A captured sequence of launches, ready to be enqueued again and again.
 pub(crate) struct Graph {
@@ -18,27 +19,31 @@ impl Graph {
         device: &Rc<Device>,
         enqueue: impl FnOnce() -> Result<(), Fault>,
     ) -> Result<Self, Fault> {
-        device.healthy()?;
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream lives and is not the default one, which cannot be captured.
-        device.checked("cuStreamBeginCapture", unsafe {
+        device.asked(Doing::Readying, "cuStreamBeginCapture", || unsafe {
             sys::cuStreamBeginCapture_v2(device.stream, mode)
         })?;
         let enqueued = enqueue();
         let mut graph = std::ptr::null_mut();
         // SAFETY: the pointer is valid for one handle; the capture has to be ended whatever
         // happened in between.
-        let ended = unsafe { sys::cuStreamEndCapture(device.stream, &raw mut graph) };
-        let captured = enqueued.and_then(|()| device.checked("cuStreamEndCapture", ended));
+        let ended = device.asked(Doing::Readying, "cuStreamEndCapture", || unsafe {
+            sys::cuStreamEndCapture(device.stream, &raw mut graph)
+        });
+        let captured = enqueued.and(ended);
         let mut ready = std::ptr::null_mut();
         let made = captured.and_then(|()| {
             // SAFETY: the pointer is valid for one handle, and the capture gave a graph.
-            let code = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0) };
-            device.checked("cuGraphInstantiate", code)
+            device.asked(Doing::Readying, "cuGraphInstantiate", || unsafe {
+                sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0)
+            })
         });
         if !graph.is_null() {
             // SAFETY: the handle is given back once; the instance does not need it.
-            let _ = unsafe { sys::cuGraphDestroy(graph) };
+            device.give_back(|| unsafe {
+                let _ = sys::cuGraphDestroy(graph);
+            });
         }
         made.map(|()| Self {
             device: Rc::clone(device),
@@ -48,18 +53,20 @@ impl Graph {
 
     /// Enqueues all of it.
     pub(crate) fn launch(&self) -> Result<(), Fault> {
-        self.device.healthy()?;
         // SAFETY: the graph and the stream live. What the launches read and write belongs to the
         // session that holds this graph.
-        self.device.checked("cuGraphLaunch", unsafe {
-            sys::cuGraphLaunch(self.ready, self.device.stream)
-        })
+        self.device
+            .asked(Doing::Launching, "cuGraphLaunch", || unsafe {
+                sys::cuGraphLaunch(self.ready, self.device.stream)
+            })
     }
 }
 
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: the handle is given back once; the driver waits for a launch under way.
-        let _ = unsafe { sys::cuGraphExecDestroy(self.ready) };
+        self.device.give_back(|| unsafe {
+            let _ = sys::cuGraphExecDestroy(self.ready);
+        });
     }
 }

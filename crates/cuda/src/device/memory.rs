@@ -4,6 +4,7 @@ use cudarc::driver::sys::{self, CUresult};
 
 use super::{Device, Fault, Pinned};
 use crate::buffer::DevicePtr;
+use crate::card::Doing;
 
 /// What a card has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +16,11 @@ pub(crate) struct MemoryInfo {
 impl Device {
     /// What the card has now.
     pub(crate) fn memory(&self) -> Result<MemoryInfo, Fault> {
-        self.healthy()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: both pointers are valid for one size, and the context is current.
-        let code = unsafe { sys::cuMemGetInfo_v2(&raw mut free, &raw mut total) };
-        self.checked("cuMemGetInfo", code)?;
+        self.asked(Doing::GivingMemory, "cuMemGetInfo", || unsafe {
+            sys::cuMemGetInfo_v2(&raw mut free, &raw mut total)
+        })?;
         Ok(MemoryInfo {
             free_bytes: free as u64,
             total_bytes: total as u64,
@@ -40,10 +41,12 @@ impl Device {
 
     /// Takes memory. Who takes it has to give it back; see [`crate::buffer::Arena`].
     pub(crate) fn allocate(&self, bytes: usize) -> Result<DevicePtr, Fault> {
-        self.healthy()?;
         let mut ptr = 0;
         // SAFETY: the pointer is valid for one address, and the context is current.
-        match unsafe { sys::cuMemAlloc_v2(&raw mut ptr, bytes) } {
+        let code = self.code_of(Doing::GivingMemory, || unsafe {
+            sys::cuMemAlloc_v2(&raw mut ptr, bytes)
+        })?;
+        match code {
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Fault::OutOfMemory {
                 needed_bytes: bytes as u64,
                 available_bytes: self.memory()?.free_bytes,
@@ -54,13 +57,12 @@ impl Device {
 
     /// Gives memory back.
     pub(crate) fn free(&self, ptr: DevicePtr) {
-        // A lost context has given it back already.
         // SAFETY: the context is retained; the address came from `allocate` and is given back
         // once, by the arena that owns it. The driver waits for work that still uses it.
-        unsafe {
+        self.give_back(|| unsafe {
             let _ = sys::cuCtxSetCurrent(self.context);
             let _ = sys::cuMemFree_v2(ptr.0);
-        }
+        });
     }
 
     /// Enqueues a copy from pinned memory, which has to stay as it is until the stream has passed.
@@ -70,12 +72,11 @@ impl Device {
         from: &Pinned,
         bytes: std::ops::Range<usize>,
     ) -> Result<(), Fault> {
-        self.healthy()?;
         let len = bytes.len();
         let from = from.address(bytes);
         // SAFETY: the source holds so many bytes and lives as long as its session, which waits for
         // the stream before it drops it. The target is a place in an arena of at least that size.
-        self.checked("cuMemcpyHtoD", unsafe {
+        self.asked(Doing::Copying, "cuMemcpyHtoD", || unsafe {
             sys::cuMemcpyHtoDAsync_v2(to.0, from, len, self.stream)
         })
     }
@@ -87,29 +88,26 @@ impl Device {
         bytes: std::ops::Range<usize>,
         from: DevicePtr,
     ) -> Result<(), Fault> {
-        self.healthy()?;
         let len = bytes.len();
         let to = to.address(bytes);
         // SAFETY: as in `copy_in`, the other way round.
-        self.checked("cuMemcpyDtoH", unsafe {
+        self.asked(Doing::Copying, "cuMemcpyDtoH", || unsafe {
             sys::cuMemcpyDtoHAsync_v2(to, from.0, len, self.stream)
         })
     }
 
     /// Enqueues a copy from one place of the device to another.
     pub(crate) fn copy(&self, to: DevicePtr, from: DevicePtr, bytes: usize) -> Result<(), Fault> {
-        self.healthy()?;
         // SAFETY: both are places in arenas that hold so many bytes there and do not overlap.
-        self.checked("cuMemcpyDtoD", unsafe {
+        self.asked(Doing::Copying, "cuMemcpyDtoD", || unsafe {
             sys::cuMemcpyDtoDAsync_v2(to.0, from.0, bytes, self.stream)
         })
     }
 
     /// Enqueues the filling of memory with zeros.
     pub(crate) fn clear(&self, ptr: DevicePtr, bytes: usize) -> Result<(), Fault> {
-        self.healthy()?;
         // SAFETY: a place in an arena that holds so many bytes there.
-        self.checked("cuMemsetD8", unsafe {
+        self.asked(Doing::Copying, "cuMemsetD8", || unsafe {
             sys::cuMemsetD8Async(ptr.0, 0, bytes, self.stream)
         })
     }

@@ -1,8 +1,10 @@
 //! One card: its context, its stream, its modules and its memory.
 //!
-//! Everything that the driver is asked for after the probe goes through this folder. A call that
-//! fails in a way from which a context does not recover poisons the device: every later call gives
-//! the same fault without asking the driver again.
+//! Everything that the driver is asked for after the probe goes through this folder, and every call
+//! through [`Device::asked`], which tells those who wait what the driver is at. A call that fails in
+//! a way from which a context does not recover poisons the device: every later call gives the same
+//! fault without asking the driver again. So does every call of a thread that was abandoned because
+//! the driver had kept it too long.
 
 mod event;
 mod fault;
@@ -16,9 +18,11 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::panic::catch_unwind;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUresult};
 
+use crate::card::{Doing, Heart};
 use crate::codes;
 use crate::driver;
 use crate::launch::{Args, Grid, Kernel};
@@ -38,12 +42,14 @@ pub(crate) struct Device {
     capability: (i32, i32),
     modules: RefCell<HashMap<String, sys::CUmodule>>,
     poison: RefCell<Option<Fault>>,
+    heart: Arc<Heart>,
 }
 
 impl Device {
     /// Makes a context and a stream on a card. Only after the probe's child process has seen the
     /// driver behave.
-    pub(crate) fn open(ordinal: usize) -> Result<Rc<Self>, Fault> {
+    pub(crate) fn open(ordinal: usize, heart: Arc<Heart>) -> Result<Rc<Self>, Fault> {
+        heart.begin(Doing::Starting);
         check_symbols()?;
         let device = start(ordinal)?;
         // A waiting thread sleeps, where the flags can still be set: else it would spin a whole
@@ -66,12 +72,17 @@ impl Device {
             capability: (0, 0),
             modules: RefCell::default(),
             poison: RefCell::default(),
+            heart,
         };
+        this.heart.end();
         this.bind()?;
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
+        let mut stream = std::ptr::null_mut();
         // SAFETY: the pointer is valid for one handle, and the context is current.
-        let code = unsafe { sys::cuStreamCreate(&raw mut this.stream, flags) };
-        succeeded("cuStreamCreate", code)?;
+        this.asked(Doing::Starting, "cuStreamCreate", || unsafe {
+            sys::cuStreamCreate(&raw mut stream, flags)
+        })?;
+        this.stream = stream;
         use sys::CUdevice_attribute as Attribute;
         this.capability = (
             this.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
@@ -83,9 +94,8 @@ impl Device {
     /// Makes the context the thread's own. Called where work of a session begins: another card's
     /// session may have run on this thread in between.
     pub(crate) fn bind(&self) -> Result<(), Fault> {
-        self.healthy()?;
         // SAFETY: the context is retained as long as this value lives.
-        self.checked("cuCtxSetCurrent", unsafe {
+        self.asked(Doing::Starting, "cuCtxSetCurrent", || unsafe {
             sys::cuCtxSetCurrent(self.context)
         })
     }
@@ -97,14 +107,13 @@ impl Device {
 
     /// Enqueues a kernel.
     pub(crate) fn launch(&self, kernel: &Kernel, grid: Grid, mut args: Args) -> Result<(), Fault> {
-        self.healthy()?;
         let (mut pointers, _) = args.pointers();
         let [x, y, z] = grid.blocks;
         // SAFETY: the function belongs to a module of this device, which lives as long as it. The
         // pointers lead to the parameters in `args`, which the driver copies before it returns.
         // That they are those of the kernel is the business of each operation's file, and of its
         // tests over the simulated driver, which checks every access.
-        let code = unsafe {
+        self.asked(Doing::Launching, kernel.name, || unsafe {
             sys::cuLaunchKernel(
                 kernel.function,
                 x,
@@ -118,27 +127,51 @@ impl Device {
                 pointers.as_mut_ptr(),
                 std::ptr::null_mut(),
             )
-        };
-        match code {
-            CUresult::CUDA_SUCCESS => Ok(()),
-            code => Err(self.fault(kernel.name, code)),
-        }
+        })
     }
 
     /// Waits for everything that was enqueued.
     pub(crate) fn synchronize(&self) -> Result<(), Fault> {
-        self.healthy()?;
         // SAFETY: the stream lives as long as this value.
-        self.checked("cuStreamSynchronize", unsafe {
+        self.asked(Doing::Computing, "cuStreamSynchronize", || unsafe {
             sys::cuStreamSynchronize(self.stream)
         })
     }
 
-    /// The fault after which nothing works any more.
-    fn healthy(&self) -> Result<(), Fault> {
-        match &*self.poison.borrow() {
-            Some(fault) => Err(fault.clone()),
-            None => Ok(()),
+    /// A call into the driver, unless nothing works any more: its code.
+    fn code_of(&self, doing: Doing, call: impl FnOnce() -> CUresult) -> Result<CUresult, Fault> {
+        if let Some(fault) = &*self.poison.borrow() {
+            return Err(fault.clone());
+        }
+        if self.heart.is_abandoned() {
+            return Err(Fault::Lost {
+                reason: String::from("it answered too late"),
+            });
+        }
+        self.heart.begin(doing);
+        let code = call();
+        self.heart.end();
+        Ok(code)
+    }
+
+    /// A call into the driver, which has to succeed. `name` is for messages.
+    fn asked(
+        &self,
+        doing: Doing,
+        name: &'static str,
+        call: impl FnOnce() -> CUresult,
+    ) -> Result<(), Fault> {
+        let code = self.code_of(doing, call)?;
+        self.checked(name, code)
+    }
+
+    /// Gives something back. Nobody is left who could hear of a failure, a lost context has freed
+    /// all by itself, and one that was abandoned is not to be touched.
+    fn give_back(&self, calls: impl FnOnce()) {
+        if !self.heart.is_abandoned() {
+            self.heart.begin(Doing::TakingBack);
+            calls();
+            self.heart.end();
         }
     }
 
@@ -161,18 +194,18 @@ impl Device {
     fn attribute(&self, attribute: sys::CUdevice_attribute) -> Result<i32, Fault> {
         let mut value = 0;
         // SAFETY: the pointer is valid for one int, and the device exists.
-        let code = unsafe { sys::cuDeviceGetAttribute(&raw mut value, attribute, self.device) };
-        self.checked("cuDeviceGetAttribute", code)?;
+        self.asked(Doing::Starting, "cuDeviceGetAttribute", || unsafe {
+            sys::cuDeviceGetAttribute(&raw mut value, attribute, self.device)
+        })?;
         Ok(value)
     }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // Nobody is left who could hear of a failure, and a lost context frees all by itself.
         // SAFETY: everything that was made on this device holds it, so nothing of it is in use;
         // each handle is given back once.
-        unsafe {
+        self.give_back(|| unsafe {
             let _ = sys::cuCtxSetCurrent(self.context);
             for module in self.modules.borrow().values() {
                 let _ = sys::cuModuleUnload(*module);
@@ -181,7 +214,7 @@ impl Drop for Device {
                 let _ = sys::cuStreamDestroy_v2(self.stream);
             }
             let _ = sys::cuDevicePrimaryCtxRelease_v2(self.device);
-        }
+        });
     }
 }
 

@@ -5,6 +5,7 @@ use std::ffi::{CString, c_uint, c_void};
 use cudarc::driver::sys::{self, CUfunction_attribute, CUjit_option, CUresult};
 
 use super::{Device, Fault};
+use crate::card::Doing;
 use crate::codes;
 use crate::launch::Kernel;
 use crate::ptx;
@@ -19,13 +20,14 @@ impl Device {
     /// A kernel by its module and name. The module is translated at the first question, which
     /// takes up to seconds and cannot be done during a capture.
     pub(crate) fn kernel(&self, module: &str, name: &'static str) -> Result<Kernel, Fault> {
-        self.healthy()?;
         let handle = self.module(module)?;
         let symbol = CString::new(name).map_err(|_| no_kernel(module, name))?;
         let mut function = std::ptr::null_mut();
         // SAFETY: the pointer is valid for one handle, the module is loaded, and the name ends
         // with zero.
-        let code = unsafe { sys::cuModuleGetFunction(&raw mut function, handle, symbol.as_ptr()) };
+        let code = self.code_of(Doing::Translating, || unsafe {
+            sys::cuModuleGetFunction(&raw mut function, handle, symbol.as_ptr())
+        })?;
         match code {
             CUresult::CUDA_ERROR_NOT_FOUND => Err(no_kernel(module, name)),
             code => self
@@ -39,11 +41,10 @@ impl Device {
         if bytes <= SHARED_BYTES_PLAIN {
             return Ok(());
         }
-        self.healthy()?;
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
         // SAFETY: the function belongs to a module of this device.
-        self.checked(kernel.name, unsafe {
+        self.asked(Doing::Translating, kernel.name, || unsafe {
             sys::cuFuncSetAttribute(kernel.function, attribute, bytes)
         })
     }
@@ -85,7 +86,7 @@ impl Device {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the text ends with zero; there are as many values as options; both buffers have
         // the stated size and live until the call returns.
-        let code = unsafe {
+        let code = self.code_of(Doing::Translating, || unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut handle,
                 text.as_ptr().cast(),
@@ -93,7 +94,7 @@ impl Device {
                 options.as_mut_ptr(),
                 values.as_mut_ptr(),
             )
-        };
+        })?;
         match code {
             CUresult::CUDA_SUCCESS => Ok(handle),
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(self.fault("cuModuleLoadData", code)),

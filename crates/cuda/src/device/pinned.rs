@@ -7,6 +7,7 @@ use std::rc::Rc;
 use cudarc::driver::sys;
 
 use super::{Device, Fault};
+use crate::card::Doing;
 
 /// Memory of the host that does not move. The card may read or write it until the stream has
 /// passed the copy; whoever holds it keeps to that.
@@ -19,12 +20,12 @@ pub(crate) struct Pinned {
 impl Pinned {
     /// Takes memory, filled with zeros.
     pub(crate) fn new(device: &Rc<Device>, bytes: usize) -> Result<Self, Fault> {
-        device.healthy()?;
         let bytes = bytes.max(1);
         let mut ptr = std::ptr::null_mut();
         // SAFETY: the pointer is valid for one address, and the context is current.
-        let code = unsafe { sys::cuMemHostAlloc(&raw mut ptr, bytes, 0) };
-        device.checked("cuMemHostAlloc", code)?;
+        device.asked(Doing::GivingMemory, "cuMemHostAlloc", || unsafe {
+            sys::cuMemHostAlloc(&raw mut ptr, bytes, 0)
+        })?;
         // SAFETY: the driver just gave so many bytes, which nobody else knows of.
         unsafe { ptr.cast::<u8>().write_bytes(0, bytes) };
         Ok(Self {
@@ -65,9 +66,9 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         // SAFETY: given back once; its holder has waited for the copies that use it.
-        unsafe {
+        self.device.give_back(|| unsafe {
             let _ = sys::cuCtxSetCurrent(self.device.context);
             let _ = sys::cuMemFreeHost(self.ptr);
-        }
+        });
     }
 }

@@ -35,6 +35,10 @@ use crate::message::LoadStage;
 /// and little enough for a small machine.
 pub const CONTEXT_TOKENS_DEFAULT: usize = 8_192;
 
+/// The shortest context that a device serves with where nobody asks for one: a question and its
+/// answer. The reference has more.
+pub const CONTEXT_TOKENS_LEAST: usize = 512;
+
 /// Replies that are written at once: as many as the engine takes.
 pub const SLOTS_MAX: usize = crate::thread::SEQUENCES_MAX;
 
@@ -157,6 +161,8 @@ pub struct LoadedModel {
     pub vocabulary: usize,
     /// Tokens that a conversation may have.
     pub ctx_len: usize,
+    /// Tokens that it was to have, where so many do not fit beside the weights on what computes.
+    pub ctx_wished: Option<usize>,
     /// Sequences at once.
     pub slots: usize,
     /// What computes.

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use candor_arch::Footprint;
 use candor_backend::{
-    Backend, CancelToken, DeviceInfo, LoadError, Loaded, Numerics, OpenError, Part, Precision,
-    Session, Step,
+    Backend, CancelToken, DeviceInfo, LoadError, Loaded, Numerics, OpenError, OpenOptions, Part,
+    Precision, Session, Step,
 };
 
 use super::check::{ExactSide, Kept};
@@ -71,7 +70,7 @@ pub(crate) fn place(
     license: License,
     host: &mut dyn Host,
 ) -> Result<Live, LoadFailure> {
-    let footprint = prepared.footprint(backends);
+    let threads = prepared.threads(backends);
     let needed_bytes = prepared.needed_bytes(backends);
     let Some((reference, devices)) = backends.split_last_mut() else {
         return Err(LoadFailure::NoBackend);
@@ -80,7 +79,8 @@ pub(crate) fn place(
         prepared,
         id,
         started,
-        footprint,
+        threads,
+        options: prepared.options,
         license,
         host,
         passed_over: Vec::new(),
@@ -111,7 +111,10 @@ struct Placing<'a> {
     prepared: &'a Prepared,
     id: ModelId,
     started: Instant,
-    footprint: Footprint,
+    /// Of the reference.
+    threads: usize,
+    /// How the session of what is being asked is opened.
+    options: OpenOptions,
     license: License,
     host: &'a mut dyn Host,
     passed_over: Vec<PassedOver>,
@@ -168,6 +171,7 @@ struct Placed {
 
 impl Placing<'_> {
     fn on_reference(mut self, backend: &mut dyn Backend) -> Result<Live, LoadFailure> {
+        self.options = self.prepared.options;
         let device = backend.probe().map_err(LoadFailure::NoDevice)?;
         let Self { prepared, host, .. } = &mut self;
         let mut watch = |stage, done, total| {
@@ -234,7 +238,7 @@ impl Placing<'_> {
 
     /// Puts the weights on a device and opens its session.
     fn ready(&mut self, backend: &mut dyn Backend, asked: &mut Asked) -> Result<Ready, Passed> {
-        let Source { model, options, .. } = self.prepared.source();
+        let model = &self.prepared.model;
         let use_reference = self.prepared.spec.use_reference.clone();
         let Asked { device, stopped } = asked;
         let host = &mut *self.host;
@@ -255,10 +259,18 @@ impl Placing<'_> {
         let loaded = match lay_out(&model.file, &mut watch) {
             Err(LoadFailure::Stopped) => Err(LoadError::Stopped),
             Err(other) => return Err(Passed::Failed(Box::new(other))),
-            Ok(()) => backend.load(Arc::clone(model), Part::All, &mut Forward(&mut watch)),
+            Ok(()) => {
+                let mut progress = Forward(&mut watch);
+                let fitted = backend.fit(model, &self.prepared.wishes(), &mut progress);
+                fitted.and_then(|options| {
+                    let loaded = backend.load(Arc::clone(model), Part::All, &mut progress);
+                    Ok((loaded?, options))
+                })
+            }
         };
         let stopped = asked.stopped;
-        let weights = loaded.map_err(|error| self.passed(error, stopped))?;
+        let (weights, options) = loaded.map_err(|error| self.passed(error, stopped))?;
+        self.options = options;
         let session = weights.open(options)?;
         Ok((weights, session))
     }
@@ -326,7 +338,7 @@ impl Placing<'_> {
         } = readied;
         let spec = &self.prepared.spec;
         let device = candidate.device().clone();
-        let subject = self.prepared.subject();
+        let subject = self.prepared.subject(self.options);
         let probe = match &spec.probe {
             Some(ids) => Probe::of_text(ids, subject),
             None => Probe::built_in(subject),
@@ -384,12 +396,12 @@ impl Placing<'_> {
         asked: &mut Asked,
     ) -> Verdict {
         let spec = &self.prepared.spec;
-        let Source { model, options, .. } = self.prepared.source();
+        let model = &self.prepared.model;
         let mut side = ExactSide {
             backend,
             model,
             weights: exact,
-            options,
+            options: self.options,
         };
         let tokens = probe.ids().len() + 1;
         let policy = Policy {
@@ -428,8 +440,10 @@ impl Placing<'_> {
             spec,
             model,
             tokenizer,
-            options,
+            options: wished,
         } = self.prepared;
+        let options = self.options;
+        let is_shorter = options.ctx_len < wished.ctx_len;
         let info = LoadedModel {
             id: self.id,
             path: spec.path.clone(),
@@ -437,13 +451,14 @@ impl Placing<'_> {
             grammars: Arc::default(),
             vocabulary: model.graph.hparams.vocabulary,
             ctx_len: options.ctx_len,
+            ctx_wished: is_shorter.then_some(wished.ctx_len),
             slots: spec.options.slots,
             device: placed.device,
             passed_over: std::mem::take(&mut self.passed_over),
             proof: placed.proof,
             numerics: placed.numerics,
             kv: options.kv,
-            footprint: self.footprint,
+            footprint: self.prepared.footprint(options, self.threads),
             weights_bytes: placed.weights.weights_bytes(),
             load_time: (self.host.clock())().saturating_duration_since(self.started),
             model: Arc::clone(model),
@@ -454,7 +469,7 @@ impl Placing<'_> {
             exact: placed.exact,
             remembered: placed.remembered,
             info: Arc::new(info),
-            options: *options,
+            options,
             wish: spec.options.device,
             mode: spec.options.f2,
             probe: spec.probe.clone(),

@@ -9,7 +9,7 @@ use candor_modelfile::{Index, ModelFile};
 use candor_text::{Tokenizer, TokenizerError};
 
 use super::reference::Source;
-use super::{CONTEXT_TOKENS_DEFAULT, LoadFailure, LoadOptions, LoadSpec, TextSide, Watch};
+use super::{CONTEXT_TOKENS_DEFAULT, CONTEXT_TOKENS_LEAST, LoadFailure, LoadOptions, LoadSpec, TextSide, Watch};
 use crate::guard::Subject;
 use crate::message::LoadStage;
 use crate::schedule::CHUNK_TOKENS;
@@ -33,23 +33,45 @@ impl Prepared {
     }
 
     /// What a probe is for.
-    pub(crate) fn subject(&self) -> Subject<'_> {
+    pub(crate) fn subject(&self, options: OpenOptions) -> Subject<'_> {
         Subject {
             model: &self.model,
             tokenizer: &self.tokenizer,
-            ctx_len: self.options.ctx_len,
+            ctx_len: options.ctx_len,
         }
     }
 
-    /// What it takes if these compute.
-    pub(crate) fn footprint(&self, backends: &[Box<dyn Backend>]) -> Footprint {
+    /// How a session may be opened, the best first: shorter where nobody said how long.
+    pub(crate) fn wishes(&self) -> Vec<OpenOptions> {
+        let least = CONTEXT_TOKENS_LEAST / PAGE_TOKENS;
+        let shorter = least..self.options.ctx_len.div_ceil(PAGE_TOKENS);
+        let shorter = shorter.rev().map(|pages| {
+            let ctx_len = Some(pages * PAGE_TOKENS);
+            let options = LoadOptions {
+                ctx_len,
+                ..self.spec.options
+            };
+            open_options(&options, self.model.graph.hparams.context_length)
+        });
+        let nobody_said = self.spec.options.ctx_len.is_none();
+        let shorter = shorter.filter(|_| nobody_said);
+        [self.options].into_iter().chain(shorter).collect()
+    }
+
+    /// Threads of the reference.
+    pub(crate) fn threads(&self, backends: &[Box<dyn Backend>]) -> usize {
         let device = backends.last().and_then(|reference| reference.probe().ok());
+        device.map_or(1, |device| device.threads)
+    }
+
+    /// What it takes if so many threads of the reference compute, opened like this.
+    pub(crate) fn footprint(&self, options: OpenOptions, threads: usize) -> Footprint {
         let state = StateSizes {
-            kv: self.options.kv,
-            ctx_len: self.options.ctx_len,
-            slots: self.options.slots_max,
-            tokens: self.options.state_tokens,
-            threads: device.map_or(1, |device| device.threads),
+            kv: options.kv,
+            ctx_len: options.ctx_len,
+            slots: options.slots_max,
+            tokens: options.state_tokens,
+            threads,
         };
         let rows_max = CHUNK_TOKENS;
         let options = FootprintOptions { state, rows_max };
@@ -59,7 +81,7 @@ impl Prepared {
     /// Memory that it takes if the reference serves; the exact path reads weights where they are
     /// mapped.
     pub(crate) fn needed_bytes(&self, backends: &[Box<dyn Backend>]) -> u64 {
-        let footprint = self.footprint(backends);
+        let footprint = self.footprint(self.options, self.threads(backends));
         match self.options.precision {
             Precision::Exact => footprint.total_bytes() - footprint.weights_bytes,
             Precision::Fast => footprint.total_bytes(),

@@ -23,19 +23,25 @@ pub(crate) enum Ill {
     Crashes,
 }
 
+/// Whether this entry point does not return for now.
+pub(crate) fn hangs(name: &str, settings: &Settings) -> bool {
+    is_meant(&settings.hang, name)
+}
+
+fn is_meant(wish: &Option<String>, name: &str) -> bool {
+    wish.as_deref()
+        .is_some_and(|wish| wish == "any" || wish == name)
+}
+
 impl Injected {
     /// Counts a call of an entry point.
     pub(crate) fn called(&mut self, name: &'static str, settings: &Settings) -> Ill {
         let nth = self.calls.entry(name).or_default();
         *nth += 1;
-        let meant = |wish: &Option<String>| {
-            wish.as_deref()
-                .is_some_and(|wish| wish == "any" || wish == name)
-        };
-        if meant(&settings.hang) {
+        if hangs(name, settings) {
             return Ill::Hangs;
         }
-        if meant(&settings.crash) {
+        if is_meant(&settings.crash, name) {
             return Ill::Crashes;
         }
         let fails = |call: &&crate::settings::FailedCall| call.name == name && call.nth == *nth;

@@ -23,6 +23,7 @@ mod work;
 
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::settings::Settings;
 
@@ -148,6 +149,9 @@ impl Driver {
     }
 }
 
+/// How often a call that hangs looks whether it is still to.
+const HANG_LOOK: Duration = Duration::from_millis(5);
+
 static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
 
 /// The driver, made on its first use.
@@ -175,9 +179,11 @@ fn entered(name: &'static str, body: impl FnOnce(&mut Driver) -> Outcome<()>) ->
     match ill {
         inject::Ill::Well => {}
         inject::Ill::Fails(code) => return code.0,
-        inject::Ill::Hangs => loop {
-            std::thread::park();
-        },
+        inject::Ill::Hangs => {
+            while driver(|driver| inject::hangs(name, &driver.settings)) {
+                std::thread::sleep(HANG_LOOK);
+            }
+        }
         inject::Ill::Crashes => std::process::abort(),
     }
     match driver(body) {
