@@ -1,4 +1,5 @@
-//! Memory for the weights of a model, in large pages where the system has them.
+//! Memory for the weights of a model, and for keys and values, in large pages where the system has
+//! them.
 //!
 //! One core of a Zen 5 machine reads 38 GB/s from pages of 2 MiB and 30 GB/s from pages of 4 KiB,
 //! and writing a reply is bound by that. Single matrices of small models are smaller than a large
@@ -31,7 +32,7 @@ impl Arena {
     }
 
     /// A piece that begins on a cache line, zeroed. `None` if the room is used up.
-    pub(super) fn take(&mut self, bytes: usize) -> Option<Region> {
+    pub(crate) fn take(&mut self, bytes: usize) -> Option<Region> {
         let end = self.used.checked_add(bytes)?;
         if end > self.mapping.bytes {
             return None;
@@ -48,7 +49,7 @@ impl Arena {
 }
 
 /// A piece of an [`Arena`].
-pub(super) struct Region {
+pub(crate) struct Region {
     start: NonNull<u8>,
     bytes: usize,
     /// Keeps the memory alive.
@@ -62,21 +63,21 @@ unsafe impl Sync for Region {}
 
 impl Region {
     /// The contents as numbers of some plain kind.
-    pub(super) fn as_slice<T: Pod>(&self) -> &[T] {
+    pub(crate) fn as_slice<T: Pod>(&self) -> &[T] {
         // SAFETY: the region lies in a live mapping, which was zeroed, and only `self` has it.
         let bytes = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) };
         bytemuck::cast_slice(bytes)
     }
 
     /// The contents as numbers of some plain kind, to write.
-    pub(super) fn as_mut_slice<T: Pod>(&mut self) -> &mut [T] {
+    pub(crate) fn as_mut_slice<T: Pod>(&mut self) -> &mut [T] {
         // SAFETY: as in `as_slice`, and borrowed exclusively.
         let bytes = unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) };
         bytemuck::cast_slice_mut(bytes)
     }
 
     /// How many bytes it holds.
-    pub(super) fn size_bytes(&self) -> usize {
+    pub(crate) fn size_bytes(&self) -> usize {
         self.bytes
     }
 }

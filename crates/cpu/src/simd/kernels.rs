@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::attention::{AttendTask, Attention, KV_PAGE, key_place, page_numbers};
+use super::attention::{AttendTask, Join, KV_PAGE, key_place, page_numbers};
 use super::check;
 use super::coded::Unfold;
 use super::delta::DeltaStep;
@@ -39,6 +39,7 @@ pub(crate) struct Kernels {
     pub(super) add: unsafe fn(&mut [f32], &[f32]),
     pub(super) to_half: unsafe fn(&[f32], &mut [u16]),
     pub(super) attend: unsafe fn(&AttendTask),
+    pub(super) join: unsafe fn(&mut Join<'_>),
     pub(super) delta: unsafe fn(&mut DeltaStep<'_>),
     pub(super) unfold: unsafe fn(&mut Unfold<'_>),
 }
@@ -208,15 +209,6 @@ impl Kernels {
             }
         }
         self.half_bits(value, &mut values[in_page * head_dim..][..head_dim]);
-    }
-
-    /// Attention of the queries in a tile's rows and columns to the keys and values of one key
-    /// head; see [`Attention`].
-    pub(crate) fn attend(&self, attention: &Attention<'_>, tile: &mut Tile<'_>) {
-        let task = AttendTask::new(attention, tile);
-        // SAFETY: the machine has the instructions; AttendTask::new compared the shapes, and a
-        // tile is the only one with its piece of the output.
-        unsafe { (self.attend)(&task) }
     }
 
     /// One token of the gated delta rule for one head.

@@ -34,8 +34,8 @@ mod tiles;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
-pub(crate) use arena::Arena;
-pub(crate) use attention::{Attention, KV_PAGE, KvHead};
+pub(crate) use arena::{Arena, Region};
+pub(crate) use attention::{Attention, KV_PAGE, KvHead, part_numbers};
 pub(crate) use coded::{CodedHead, append_coded};
 pub(crate) use delta::DeltaStep;
 pub(crate) use format::GROUP_ROWS;

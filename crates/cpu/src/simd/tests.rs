@@ -244,6 +244,7 @@ fn attention_is_right_and_does_not_depend_on_its_neighbours() {
         (64, 3, 20, 0),
         (64, 7, 9, 250),
         (128, 2, 5, 510),
+        (64, 3, 2, 1100),
         (80, 4, 7, 40),
         (16, 1, 33, 0),
         (20, 2, 3, 255),
@@ -268,6 +269,13 @@ fn check_attention(case: &AttentionCase, rows: usize, what: &str) {
         for rows_per_tile in [1, 2, 3] {
             let apart = case.compute(kernels, rows_per_tile);
             assert!(bits(&apart) == bits(&together), "{what} by {rows_per_tile}");
+        }
+        for pages in [1, 2] {
+            let joined = case.compute_parts(kernels, pages);
+            assert!(
+                bits(&joined) == bits(&together),
+                "{what} in parts of {pages}"
+            );
         }
     });
 }

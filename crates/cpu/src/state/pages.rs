@@ -6,18 +6,23 @@
 
 use std::ops::Range;
 
+use bytemuck::Pod;
 use candor_backend::KvType;
 
-use crate::simd::{CodedHead, KV_PAGE, Kernels, KvHead, append_coded};
+use crate::simd::{Arena, CodedHead, KV_PAGE, Kernels, KvHead, Region, append_coded};
 
 /// Tokens of a page. Attention is summed page by page, so this number is part of the arithmetic.
 pub(crate) const PAGE_TOKENS: usize = KV_PAGE;
 
-/// The values of a page.
-enum Page {
-    F32(Vec<f32>),
-    F16(Vec<u16>),
-    Q8(Vec<u8>),
+/// The values of a page, of the kind of its state, in large pages of memory: a reply after a long
+/// context reads little else.
+struct Page(Region);
+
+impl Page {
+    /// `None` if the memory is not to be had.
+    fn new(bytes: usize) -> Option<Self> {
+        Arena::new(bytes)?.take(bytes).map(Self)
+    }
 }
 
 /// One head's keys and values of one page in float32.
@@ -98,20 +103,22 @@ impl Pages {
         let heads = key.chunks_exact(head_dim).zip(value.chunks_exact(head_dim));
         for (head, (key, value)) in heads.enumerate() {
             let (keys, values) = place.blocks(head);
-            match &mut self.pages[page] {
-                Page::F32(page) => {
+            let page = &mut self.pages[page].0;
+            // All keys of a layer lie before all of its values.
+            match self.kv {
+                KvType::F32 => {
                     let row = position % PAGE_TOKENS * head_dim;
+                    let page = page.as_mut_slice::<f32>();
                     page[keys][row..row + head_dim].copy_from_slice(key);
                     page[values][row..row + head_dim].copy_from_slice(value);
                 }
-                Page::F16(page) => {
-                    // All keys of a layer lie before all of its values.
-                    let (front, back) = page.split_at_mut(values.start);
+                KvType::F16 => {
+                    let (front, back) = page.as_mut_slice().split_at_mut(values.start);
                     let values = &mut back[..keys.len()];
                     kernels.append(position, key, value, &mut front[keys], values);
                 }
-                Page::Q8(page) => {
-                    let (front, back) = page.split_at_mut(values.start);
+                KvType::Q8_0 => {
+                    let (front, back) = page.as_mut_slice().split_at_mut(values.start);
                     let values = &mut back[..keys.len()];
                     append_coded(position, key, value, (&mut front[keys], values));
                 }
@@ -122,57 +129,56 @@ impl Pages {
     /// A head's keys and values in these pages, all of which are kept.
     pub(super) fn head(&self, place: HeadsPlace, head: usize, pages: &[Option<usize>]) -> Head<'_> {
         let (keys, values) = place.blocks(head);
-        // All pages of a state are of its one type.
-        let mut head = match self.kv {
-            KvType::F32 => Head::F32(Vec::with_capacity(pages.len())),
-            KvType::F16 => Head::F16(Vec::with_capacity(pages.len())),
-            KvType::Q8_0 => Head::Q8(Vec::with_capacity(pages.len())),
-        };
-        for page in pages.iter().flatten() {
-            let (keys, values) = (keys.clone(), values.clone());
-            match (&mut head, &self.pages[*page]) {
-                (Head::F32(pages), Page::F32(page)) => pages.push(FloatHead {
-                    keys: &page[keys],
-                    values: &page[values],
-                }),
-                (Head::F16(pages), Page::F16(page)) => pages.push(KvHead {
-                    keys: &page[keys],
-                    values: &page[values],
-                }),
-                (Head::Q8(pages), Page::Q8(page)) => pages.push(CodedHead {
-                    keys: &page[keys],
-                    values: &page[values],
-                }),
-                _ => {}
-            }
+        let pages = pages.iter().flatten().map(|page| &self.pages[*page].0);
+        match self.kv {
+            KvType::F32 => Head::F32(blocks(pages, keys, values, |keys, values| FloatHead {
+                keys,
+                values,
+            })),
+            KvType::F16 => Head::F16(blocks(pages, keys, values, |keys, values| KvHead {
+                keys,
+                values,
+            })),
+            KvType::Q8_0 => Head::Q8(blocks(pages, keys, values, |keys, values| CodedHead {
+                keys,
+                values,
+            })),
         }
-        head
     }
 
     /// Makes one more page. False if the memory is not to be had.
     pub(super) fn make_page(&mut self) -> bool {
-        let units = self.page_units;
-        let page = match self.kv {
-            KvType::F32 => zeroed(units, 0.0).map(Page::F32),
-            KvType::F16 => zeroed(units, 0).map(Page::F16),
-            KvType::Q8_0 => zeroed(units, 0).map(Page::Q8),
+        let unit_bytes = match self.kv {
+            KvType::F32 => size_of::<f32>(),
+            KvType::F16 => size_of::<u16>(),
+            KvType::Q8_0 => 1,
         };
+        let page = self.page_units.checked_mul(unit_bytes).and_then(Page::new);
         let made = page.is_some();
         self.pages.extend(page);
         made
     }
 
     pub(super) fn copy_page(&mut self, source: usize, target: usize) {
-        let Ok([source, target]) = self.pages.get_disjoint_mut([source, target]) else {
-            return;
-        };
-        match (source, target) {
-            (Page::F32(source), Page::F32(target)) => target.copy_from_slice(source),
-            (Page::F16(source), Page::F16(target)) => target.copy_from_slice(source),
-            (Page::Q8(source), Page::Q8(target)) => target.copy_from_slice(source),
-            _ => {}
+        if let Ok([source, target]) = self.pages.get_disjoint_mut([source, target]) {
+            let source = source.0.as_slice::<u8>();
+            target.0.as_mut_slice::<u8>().copy_from_slice(source);
         }
     }
+}
+
+/// The keys and values of one head in each of some pages.
+fn blocks<'a, T: Pod, H>(
+    pages: impl Iterator<Item = &'a Region>,
+    keys: Range<usize>,
+    values: Range<usize>,
+    head: impl Fn(&'a [T], &'a [T]) -> H,
+) -> Vec<H> {
+    let head = |page: &'a Region| {
+        let page = page.as_slice();
+        head(&page[keys.clone()], &page[values.clone()])
+    };
+    pages.map(head).collect()
 }
 
 /// `None` if the memory is not to be had.

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::super::attention::{Attention, KV_PAGE, KvHead, page_numbers};
+use super::super::attention::{Attention, KV_PAGE, KvHead, page_numbers, part_numbers};
 use super::super::kernels::Kernels;
 use super::super::tiles::TileQueue;
 use super::numbers;
@@ -70,6 +70,9 @@ impl AttentionCase {
     /// Whether some kernels give the truth.
     pub(in crate::simd) fn is_right(&self, kernels: &Kernels) -> bool {
         let got = self.compute(kernels, self.rows);
+        if self.compute_parts(kernels, 1) != got {
+            return false;
+        }
         let truth = self.truth();
         got.iter()
             .zip(truth)
@@ -78,6 +81,67 @@ impl AttentionCase {
 
     /// The outputs by some kernels, so many rows in one call.
     pub(in crate::simd) fn compute(&self, kernels: &Kernels, rows_per_tile: usize) -> Vec<f32> {
+        let (keys, values) = self.pages(kernels);
+        let pages = self.heads_of(&keys, &values);
+        let width = self.heads * self.head_dim;
+        let mut out = vec![f32::NAN; self.queries.len()];
+        let queue = TileQueue::new(&mut out, width, rows_per_tile, width);
+        while let Some(mut tile) = queue.take() {
+            let attention = Attention {
+                first_position: self.first_position + tile.rows().start,
+                ..self.attention(&pages)
+            };
+            kernels.attend(&attention, &mut tile);
+        }
+        out
+    }
+
+    /// The same by parts of so many pages at once, which are then joined.
+    pub(in crate::simd) fn compute_parts(&self, kernels: &Kernels, at_once: usize) -> Vec<f32> {
+        let (keys, values) = self.pages(kernels);
+        let pages = self.heads_of(&keys, &values);
+        let (width, numbers) = (self.heads * self.head_dim, part_numbers(self.head_dim));
+        let stride = self.rows * self.heads * numbers;
+        let mut parts = vec![f32::NAN; pages.len() * stride];
+        let spans = pages
+            .chunks(at_once)
+            .zip(parts.chunks_mut(at_once * stride));
+        for (span, (pages, parts)) in spans.enumerate() {
+            let attention = Attention {
+                first_page: span * at_once,
+                ..self.attention(pages)
+            };
+            kernels.attend_parts(&attention, (0..self.rows, 0..width), width, parts);
+        }
+        let mut out = vec![f32::NAN; self.queries.len()];
+        for (query, out) in out.chunks_exact_mut(self.head_dim).enumerate() {
+            let position = self.first_position + query / self.heads;
+            let first = (position + 1).saturating_sub(self.window) / KV_PAGE;
+            let n_parts = position / KV_PAGE + 1 - first;
+            let from = &parts[first * stride + query * numbers..];
+            let sink = self.sinks.as_ref().map(|sinks| sinks[query % self.heads]);
+            kernels.join((from, stride, n_parts), sink, out);
+        }
+        out
+    }
+
+    /// All rows at once.
+    fn attention<'a>(&'a self, pages: &'a [KvHead<'a>]) -> Attention<'a> {
+        Attention {
+            queries: &self.queries,
+            head_dim: self.head_dim,
+            pages,
+            first_page: 0,
+            first_position: self.first_position,
+            window: self.window,
+            scale: self.scale(),
+            softcap: self.softcap,
+            sinks: self.sinks.as_deref(),
+        }
+    }
+
+    /// The keys and values as the kernels write them.
+    fn pages(&self, kernels: &Kernels) -> (Vec<u16>, Vec<u16>) {
         let positions = self.first_position + self.rows;
         let numbers = page_numbers(self.head_dim);
         // What no position has written must not be read: NaN would show.
@@ -94,28 +158,15 @@ impl AttentionCase {
                 &mut values[page],
             );
         }
-        let pages: Vec<KvHead<'_>> = keys
-            .chunks_exact(numbers)
+        (keys, values)
+    }
+
+    fn heads_of<'a>(&self, keys: &'a [u16], values: &'a [u16]) -> Vec<KvHead<'a>> {
+        let numbers = page_numbers(self.head_dim);
+        keys.chunks_exact(numbers)
             .zip(values.chunks_exact(numbers))
             .map(|(keys, values)| KvHead { keys, values })
-            .collect();
-        let width = self.heads * self.head_dim;
-        let mut out = vec![f32::NAN; self.queries.len()];
-        let queue = TileQueue::new(&mut out, width, rows_per_tile, width);
-        while let Some(mut tile) = queue.take() {
-            let attention = Attention {
-                queries: &self.queries,
-                head_dim: self.head_dim,
-                pages: &pages,
-                first_position: self.first_position + tile.rows().start,
-                window: self.window,
-                scale: self.scale(),
-                softcap: self.softcap,
-                sinks: self.sinks.as_deref(),
-            };
-            kernels.attend(&attention, &mut tile);
-        }
-        out
+            .collect()
     }
 
     fn scale(&self) -> f32 {

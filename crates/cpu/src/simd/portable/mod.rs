@@ -19,6 +19,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     add: ops::add,
     to_half: ops::to_half,
     attend: attention::attend,
+    join: attention::join,
     delta: delta::portable,
     unfold: coded::portable,
 };

@@ -11,7 +11,7 @@ mod lanes;
 mod linear;
 mod rows;
 
-pub(super) use attention::{AttendTile, attend, attend_by};
+pub(super) use attention::{AttendTile, attend, attend_by, join};
 pub(super) use coded::unfold;
 pub(super) use floats::floats;
 pub(super) use lanes::{Lanes, lanes};
@@ -22,7 +22,7 @@ pub(super) use rows::{add, quantize, rms_norm, silu_mul, to_half};
 /// at once is listed from one on, and the columns of a delta net that are taken at once.
 macro_rules! entries {
     ($lanes:ident, $features:literal, queries $($queries:literal)*, columns $columns:literal) => {
-        use super::attention::AttendTask;
+        use super::attention::{AttendTask, Join};
         use super::coded::Unfold;
         use super::delta::{DeltaStep, columns_by};
         use super::panel::PanelRow;
@@ -56,6 +56,12 @@ macro_rules! entries {
             const TILES: &[AttendTile] = &[$(attend_tile::<$queries>),*];
             // SAFETY: passed on from the caller.
             unsafe { wide::attend_by::<$lanes>(task, TILES) }
+        }
+
+        #[target_feature(enable = $features)]
+        unsafe fn join(task: &mut Join<'_>) {
+            // SAFETY: passed on from the caller.
+            unsafe { wide::join::<$lanes>(task) }
         }
 
         #[target_feature(enable = $features)]
@@ -110,6 +116,7 @@ macro_rules! entries {
                 add,
                 to_half,
                 attend,
+                join,
                 delta,
                 unfold,
             }

@@ -1,16 +1,22 @@
 //! Attention over the state: every query against the keys up to its own position.
 //!
 //! Float16 state goes through the kernels, and so does 8-bit state once a thread has unfolded what
-//! one of its tiles sees. Float32 state goes through this file: page by page, scores, their
-//! exponentials against the page's largest score, the weighted sum of the values; then the pages
-//! are merged in their order. So a query's result depends on nothing but its slot.
+//! it reads of it. Float32 state goes through `exact.rs`. In all of them each page is summed by
+//! itself, and then the pages are joined in their order, so that a query's result depends on
+//! nothing but its slot.
+//!
+//! The rows of a prompt are work enough for all threads: a tile of them goes through all of its
+//! pages. Where there are few rows, as in a reply, the threads divide the pages: `split.rs`.
+
+mod exact;
+mod split;
 
 use candor_arch::{NodeId, Op};
-use candor_backend::Run;
+use candor_backend::{CancelToken, Run};
 
-use crate::forward::{Forward, Stopped};
-use crate::simd::{Attention, CodedHead, Kernels, KvHead, Tile, TileQueue, exact};
-use crate::state::{FloatHead, Head, PAGE_TOKENS, Place};
+use crate::forward::{Forward, Machine, Stopped};
+use crate::simd::{Attention, CodedHead, Kernels, KvHead, Tile, TileQueue};
+use crate::state::{Head, PAGE_TOKENS, Place};
 
 /// Queries of a slot that a thread takes at once, so that a page is read once for all of them.
 const TILE_QUERIES: usize = 32;
@@ -29,9 +35,9 @@ struct Shape<'a> {
     sinks: Option<&'a [f32]>,
 }
 
-impl Shape<'_> {
+impl<'a> Shape<'a> {
     /// The sinks of the heads that share a key head, of which the first is given.
-    fn sinks(&self, first_head: usize) -> Option<&[f32]> {
+    fn sinks(&self, first_head: usize) -> Option<&'a [f32]> {
         let sinks = self.sinks?;
         Some(&sinks[first_head..][..self.group])
     }
@@ -80,41 +86,70 @@ pub(crate) fn run(f: &mut Forward<'_>, node: NodeId) -> Result<(), Stopped> {
             (run, heads.collect())
         })
         .collect();
-    let mut items = items(&heads, (queries, &mut out, width), shape);
-    let kernels = f.machine.kernels;
-    let threads = &mut f.work.threads;
-    let done = f
-        .machine
+    let task = Task {
+        heads: &heads,
+        queries,
+        width,
+        shape,
+    };
+    let tools = (&f.machine, f.cancel, &mut f.work.threads[..]);
+    let done = match split::plan(&task, f.machine.pool.threads()) {
+        Some(pages) => split::run(&task, pages, tools, &mut f.work.inner[0], &mut out),
+        None => whole(&task, tools, &mut out),
+    };
+    f.work.values.put(node, out);
+    done
+}
+
+/// What is to be attended to.
+struct Task<'a> {
+    /// The pages of each run's key heads.
+    heads: &'a [(&'a Run, Vec<Head<'a>>)],
+    queries: &'a [f32],
+    /// Of a row of queries, and of outputs.
+    width: usize,
+    shape: Shape<'a>,
+}
+
+/// Who computes, until when, and with a scratch for each thread.
+type Tools<'a> = (&'a Machine<'a>, &'a CancelToken, &'a mut [Vec<f32>]);
+
+/// A tile of rows on each thread, through all of its pages.
+fn whole(
+    task: &Task<'_>,
+    (machine, cancel, threads): Tools<'_>,
+    out: &mut [f32],
+) -> Result<(), Stopped> {
+    let (shape, kernels) = (task.shape, machine.kernels);
+    let mut items = items(task, out);
+    machine
         .pool
-        .each(&mut items, threads, f.cancel, |scratch, item| {
+        .each(&mut items, threads, cancel, |scratch, item| {
             let skipped = item.skipped;
             match item.head {
                 Head::F16(pages) => attend_halves(kernels, item, &pages[skipped..], shape),
                 Head::Q8(pages) => {
-                    let (keys, values) = unfold(kernels, item, &pages[skipped..], shape, scratch);
-                    let numbers = PAGE_TOKENS * head_dim;
+                    let positions = item.first_position + item.tile.rows().len();
+                    let pages = &pages[skipped..];
+                    let (keys, values) = unfold(kernels, positions, pages, shape.head_dim, scratch);
+                    let numbers = PAGE_TOKENS * shape.head_dim;
                     let pages = keys.chunks_exact(numbers).zip(values.chunks_exact(numbers));
                     let pages = pages.map(|(keys, values)| KvHead { keys, values });
                     attend_halves(kernels, item, &pages.collect::<Vec<_>>(), shape);
                 }
-                Head::F32(pages) => attend(item, &pages[skipped..], shape, scratch),
+                Head::F32(pages) => exact::attend(item, &pages[skipped..], shape, scratch),
             }
-        });
-    drop(items);
-    f.work.values.put(node, out);
-    Ok(done?)
+        })?;
+    Ok(())
 }
 
-/// Cuts the output of all runs into tiles. `heads` has the pages of each run's key heads.
-fn items<'a>(
-    heads: &'a [(&Run, Vec<Head<'a>>)],
-    (queries, out, width): (&'a [f32], &'a mut [f32], usize),
-    shape: Shape<'_>,
-) -> Vec<Item<'a>> {
+/// Cuts the output of all runs into tiles.
+fn items<'a>(task: &'a Task<'_>, out: &'a mut [f32]) -> Vec<Item<'a>> {
+    let (shape, queries, width) = (task.shape, task.queries, task.width);
     let group_width = shape.group * shape.head_dim;
     let mut items = Vec::new();
     let mut rest = out;
-    for (run, heads) in heads {
+    for (run, heads) in task.heads {
         let (part, after) = rest.split_at_mut(run.rows.len() * width);
         rest = after;
         let queue = TileQueue::new(part, width, TILE_QUERIES, group_width);
@@ -172,6 +207,7 @@ fn attend_halves(kernels: &Kernels, item: &mut Item<'_>, pages: &[KvHead<'_>], s
         queries: item.queries,
         head_dim: shape.head_dim,
         pages,
+        first_page: 0,
         first_position: item.first_position,
         window: shape.window,
         scale: shape.scale,
@@ -181,16 +217,15 @@ fn attend_halves(kernels: &Kernels, item: &mut Item<'_>, pages: &[KvHead<'_>], s
     kernels.attend(&attention, &mut item.tile);
 }
 
-/// The pages that a tile sees, from 8 bits to float16: keys and values.
+/// The pages of a head, from 8 bits to float16, as far as some positions: keys and values.
 fn unfold<'a>(
     kernels: &Kernels,
-    item: &Item<'_>,
+    positions: usize,
     pages: &[CodedHead<'_>],
-    shape: Shape<'_>,
+    head_dim: usize,
     scratch: &'a mut Vec<f32>,
 ) -> (&'a [u16], &'a [u16]) {
-    let positions = item.first_position + item.tile.rows().len();
-    let numbers = PAGE_TOKENS * shape.head_dim;
+    let numbers = PAGE_TOKENS * head_dim;
     let halves = positions.div_ceil(PAGE_TOKENS) * numbers;
     // A float has room for two: one of a key, one of a value.
     if scratch.len() < halves {
@@ -202,123 +237,9 @@ fn unfold<'a>(
         .zip(values.chunks_exact_mut(numbers));
     for ((page_idx, page), (keys, values)) in pages.iter().enumerate().zip(unfolded) {
         let seen = (positions - page_idx * PAGE_TOKENS).min(PAGE_TOKENS);
-        kernels.unfold(*page, (shape.head_dim, seen), keys, values);
+        kernels.unfold(*page, (head_dim, seen), keys, values);
     }
     (keys, values)
-}
-
-/// What is known of one query after some pages.
-struct Sums<'a> {
-    largest: &'a mut f32,
-    total: &'a mut f32,
-    values: &'a mut [f32],
-}
-
-/// The float32 arithmetic for one tile.
-fn attend(item: &mut Item<'_>, pages: &[FloatHead<'_>], shape: Shape<'_>, scratch: &mut Vec<f32>) {
-    let Shape {
-        head_dim, group, ..
-    } = shape;
-    let rows = item.tile.rows();
-    let first_col = item.tile.cols().start;
-    // For each query: largest score, sum of exponentials, sum of values. Then for one page: the
-    // scores, and the sum of values.
-    let n_queries = rows.len() * group;
-    scratch.clear();
-    scratch.resize(n_queries * (2 + head_dim) + PAGE_TOKENS + head_dim, 0.0);
-    let (largest, rest) = scratch.split_at_mut(n_queries);
-    let (totals, rest) = rest.split_at_mut(n_queries);
-    let (sums, rest) = rest.split_at_mut(n_queries * head_dim);
-    let (scores, page_sum) = rest.split_at_mut(PAGE_TOKENS);
-    start(shape.sinks(first_col / head_dim), largest, totals);
-    for (page_idx, page) in pages.iter().enumerate() {
-        for (i, row) in rows.clone().enumerate() {
-            let position = item.first_position + i;
-            let seen = (position + 1)
-                .saturating_sub(page_idx * PAGE_TOKENS)
-                .min(PAGE_TOKENS);
-            let hidden = (position + 1)
-                .saturating_sub(shape.window)
-                .saturating_sub(page_idx * PAGE_TOKENS);
-            if seen <= hidden {
-                continue;
-            }
-            for head in 0..group {
-                let at = i * group + head;
-                let query = &item.queries[row * item.width + first_col + head * head_dim..];
-                let sums = Sums {
-                    largest: &mut largest[at],
-                    total: &mut totals[at],
-                    values: &mut sums[at * head_dim..][..head_dim],
-                };
-                let query = &query[..head_dim];
-                let page = FloatHead {
-                    keys: &page.keys[hidden * head_dim..],
-                    values: &page.values[hidden * head_dim..],
-                };
-                let scores = &mut scores[..seen - hidden];
-                add_page(sums, query, &page, shape, (scores, page_sum));
-            }
-        }
-    }
-    for (i, row) in rows.enumerate() {
-        for (head, out) in item.tile.row(row).chunks_exact_mut(head_dim).enumerate() {
-            let at = i * group + head;
-            for (out, sum) in out.iter_mut().zip(&sums[at * head_dim..]) {
-                *out = sum / totals[at];
-            }
-        }
-    }
-}
-
-/// What is known of the queries before the first page: nothing, or their heads' sinks.
-fn start(sinks: Option<&[f32]>, largest: &mut [f32], totals: &mut [f32]) {
-    let Some(sinks) = sinks else {
-        return largest.fill(f32::NEG_INFINITY);
-    };
-    for largest in largest.chunks_exact_mut(sinks.len()) {
-        largest.copy_from_slice(sinks);
-    }
-    totals.fill(1.0);
-}
-
-/// Adds a page to what is known of a query. `scores` has a place for each token that it sees.
-fn add_page(
-    sums: Sums<'_>,
-    query: &[f32],
-    page: &FloatHead<'_>,
-    shape: Shape<'_>,
-    (scores, page_sum): (&mut [f32], &mut [f32]),
-) {
-    let head_dim = query.len();
-    exact::products(
-        &page.keys[..scores.len() * head_dim],
-        query,
-        head_dim,
-        scores,
-    );
-    scores.iter_mut().for_each(|score| *score *= shape.scale);
-    if let Some(cap) = shape.softcap {
-        bound(cap, scores);
-    }
-    let page_largest = scores.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
-    let mut page_total = 0.0;
-    for score in scores.iter_mut() {
-        *score = (*score - page_largest).exp();
-        page_total += *score;
-    }
-    page_sum.fill(0.0);
-    exact::weighted_sum(scores, page.values, page_sum);
-    let largest = sums.largest.max(page_largest);
-    let (old, new) = (
-        (*sums.largest - largest).exp(),
-        (page_largest - largest).exp(),
-    );
-    *sums.largest = largest;
-    *sums.total = *sums.total * old + page_total * new;
-    for (sum, page_sum) in sums.values.iter_mut().zip(page_sum.iter()) {
-        *sum = *sum * old + page_sum * new;
-    }
 }
 
 /// Values become cap · tanh(value / cap).
