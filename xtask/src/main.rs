@@ -11,6 +11,7 @@
 
 mod bindings;
 mod bundle;
+mod clients;
 mod command;
 mod docs;
 mod gpu_bundle;
@@ -20,6 +21,7 @@ mod node;
 mod packages;
 mod project;
 mod run;
+mod server;
 mod shares;
 mod soak;
 mod test;

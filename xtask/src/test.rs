@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::shares::Shares;
-use crate::{bindings, command, kernels, models, node, packages, project, ui, vocabularies};
+use crate::{bindings, clients, command, kernels, models, node, packages, project, ui, vocabularies};
 
 /// A window of a laptop's size, in true colour.
 const SCREEN: &str = "-screen 0 1280x800x24";
@@ -17,8 +17,14 @@ const WINDOW_PACKAGES: [&str; 2] = ["candor-desktop", "candor-window-tests"];
 /// If a name is unknown, or if anything failed.
 pub(crate) fn test(names: &[&str]) -> Result<()> {
     const ALL: [&str; 6] = ["setup", "ui", "style", "rust", "docs", "window"];
-    if let Some(unknown) = names.iter().find(|name| !ALL.contains(name)) {
-        bail!("{unknown} is not a share; there are: {}", ALL.join(" "));
+    // Only when it is named: it installs from registries and runs a real model.
+    const CLIENTS: &str = "clients";
+    let unknown = |name: &&&str| !ALL.contains(name) && **name != CLIENTS;
+    if let Some(unknown) = names.iter().find(unknown) {
+        bail!(
+            "{unknown} is not a share; there are: {} {CLIENTS}",
+            ALL.join(" ")
+        );
     }
     let wanted = |name: &str| names.is_empty() || names.contains(&name);
     let mut shares = Shares::default();
@@ -39,6 +45,9 @@ pub(crate) fn test(names: &[&str]) -> Result<()> {
     }
     if wanted("window") {
         window(&mut shares);
+    }
+    if names.contains(&CLIENTS) {
+        clients::clients(&mut shares);
     }
     if !shares.conclude() {
         bail!("not everything passed");

@@ -148,6 +148,7 @@ impl Gathered {
             Event::State(TurnState::Decode | TurnState::Served(_))
             | Event::Proven(_)
             | Event::Repeats(_)
+            | Event::Embedding(_)
             | Event::Finished { .. }
             | Event::Failed { .. } => None,
         }

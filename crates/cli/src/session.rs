@@ -60,6 +60,7 @@ pub(crate) fn setup(
         assumed: Assumed::default(),
         context: common.context().or(context),
         slots: 1,
+        kept: 0,
         cards: Cards {
             choice: choice.clone(),
             verdicts: verdicts(common, clock),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use candor_app::headless::{
     CancelToken, Constraint, Ends, GenerateOptions, Generation, Priority, REPLY_TOKENS_MAX,
-    RenderOptions, Sampling, utc,
+    RenderOptions, Reuse, Sampling, utc,
 };
 use candor_app::service::{Opened, Question, Tools};
 use serde_json::{Map, Value};
@@ -257,7 +257,10 @@ impl Reading {
 fn begin(shared: &Shared, ask: Ask, cancel: &CancelToken) -> Result<Begun, Fault> {
     let opened = shared.source.open(ask.model.as_deref(), cancel)?;
     let prompt = read(shared, &opened, ask.input)?;
-    let seed = ask.sampling.seed.unwrap_or_else(|| (shared.config.fresh_seed)());
+    let seed = ask
+        .sampling
+        .seed
+        .unwrap_or_else(|| (shared.config.fresh_seed)());
     let stop: Vec<String> = prompt.stop.iter().cloned().chain(ask.stop).collect();
     let max_tokens = ask.max_tokens.unwrap_or(REPLY_TOKENS_MAX);
     let (constraint, reading) = match ask.form {
@@ -265,6 +268,11 @@ fn begin(shared: &Shared, ask: Ask, cancel: &CancelToken) -> Result<Begun, Fault
         // What is bound from its first character on has no thoughts and no marks.
         Form::Bound(constraint) => (Some(constraint), Reading::Plain),
         Form::Call(constraint) => (Some(constraint), Reading::Call),
+    };
+    // Who names a seed wants the same again, and only what was read is the same by every way.
+    let reuse = match ask.sampling.seed {
+        Some(_) => Reuse::OnlyRead,
+        None => Reuse::All,
     };
     let mut courses = Vec::new();
     for i in 0..ask.count.max(1) {
@@ -276,6 +284,7 @@ fn begin(shared: &Shared, ask: Ask, cancel: &CancelToken) -> Result<Begun, Fault
             logit_bias: ask.logit_bias.clone(),
             top_logprobs: ask.top_logprobs,
             constraint: constraint.clone(),
+            reuse,
             ..GenerateOptions::new(prompt.ids.clone(), sampling, max_tokens)
         };
         let log = opened.ask(Question {

@@ -52,7 +52,10 @@ async fn read(mut body: Body) -> Result<Vec<u8>, Fault> {
             return Ok(bytes);
         };
         let frame = frame.map_err(|error| {
-            Fault::new(FaultKind::Invalid, format!("the body was broken off: {error}"))
+            Fault::new(
+                FaultKind::Invalid,
+                format!("the body was broken off: {error}"),
+            )
         })?;
         if let Ok(data) = frame.into_data() {
             if bytes.len() + data.len() > BODY_BYTES_MAX {

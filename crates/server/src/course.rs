@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candor_app::headless::{Event, FinishReason, Logprobs, Stats, TurnLog};
+use candor_app::headless::{Event, FinishReason, Logprobs, Stats, TurnCode, TurnLog};
 use candor_app::service::{Part, ReplyParser, ToolCall};
 use serde_json::Value;
 
@@ -65,6 +65,41 @@ fn call(text: String) -> Part {
     }
 }
 
+/// Why the engine gave no reply.
+fn failed(code: TurnCode, message: String) -> Fault {
+    let kind = match code {
+        TurnCode::NothingAllowed => FaultKind::Invalid,
+        TurnCode::NotOffered => FaultKind::Unsupported,
+        TurnCode::NoModel
+        | TurnCode::ModelChanged
+        | TurnCode::Unloaded
+        | TurnCode::Busy
+        | TurnCode::Closed => FaultKind::Unavailable,
+        _ => FaultKind::Internal,
+    };
+    Fault::new(kind, message)
+}
+
+/// The vector of a text, once it is there.
+pub(crate) async fn vector(log: &TurnLog) -> Result<Vec<f32>, Fault> {
+    let mut next = 0;
+    loop {
+        log.grown(next).await;
+        for entry in log.read(next) {
+            next = entry.seq + 1;
+            match entry.event {
+                Event::Embedding(vector) => return Ok(vector.to_vec()),
+                Event::Failed { code, message } => return Err(failed(code, message)),
+                Event::Finished { .. } => {
+                    let message = "the text was stopped before it was read";
+                    return Err(Fault::new(FaultKind::Unavailable, message));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// A reply that is being followed.
 pub(crate) struct Course {
     log: Arc<TurnLog>,
@@ -115,9 +150,9 @@ impl Course {
                     self.flush(&mut heard);
                     heard.push(self.end(reason, stats));
                 }
-                Event::Failed { code: _, message } => {
+                Event::Failed { code, message } => {
                     self.ended = true;
-                    heard.push(Heard::Failed(Fault::new(FaultKind::Unavailable, message)));
+                    heard.push(Heard::Failed(failed(code, message)));
                 }
                 _ => {}
             }
@@ -159,9 +194,11 @@ impl Course {
     fn flush(&mut self, heard: &mut Vec<Heard>) {
         let parts: Vec<Part> = match &mut self.reader {
             Reader::Plain => Vec::new(),
-            Reader::Split(parser) => {
-                parser.finish().into_iter().map(|piece| piece.part).collect()
-            }
+            Reader::Split(parser) => parser
+                .finish()
+                .into_iter()
+                .map(|piece| piece.part)
+                .collect(),
             Reader::Call(all) => vec![call(std::mem::take(all))],
         };
         self.tell(parts.into_iter(), heard);

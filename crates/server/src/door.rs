@@ -63,7 +63,10 @@ fn preflight() -> Response {
     let headers = response.headers_mut();
     let pairs = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, OPTIONS"),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, "*, authorization, content-type, x-api-key"),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "*, authorization, content-type, x-api-key",
+        ),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     for (name, value) in pairs {
@@ -129,7 +132,10 @@ impl Access {
 
 /// Takes the same time wherever the texts differ.
 fn same(given: &str, key: &str) -> bool {
-    let differ = given.bytes().zip(key.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
+    let differ = given
+        .bytes()
+        .zip(key.bytes())
+        .fold(0, |differ, (a, b)| differ | (a ^ b));
     given.len() == key.len() && std::hint::black_box(differ) == 0
 }
 
@@ -173,7 +179,11 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:11711"));
             let origin = HeaderValue::from_str(origin).unwrap();
-            assert_eq!(access.allows(&headers, Some(&origin)).is_ok(), want, "{origin:?}");
+            assert_eq!(
+                access.allows(&headers, Some(&origin)).is_ok(),
+                want,
+                "{origin:?}"
+            );
         };
         check(&[], "http://evil.example", false);
         check(&[], "null", false);

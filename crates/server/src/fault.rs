@@ -169,8 +169,7 @@ impl Fault {
 
     /// The whole answer.
     pub(crate) fn response(&self, api: Api) -> Response {
-        let mut response =
-            (self.kind.status(), axum::Json(self.json(api))).into_response();
+        let mut response = (self.kind.status(), axum::Json(self.json(api))).into_response();
         let headers = response.headers_mut();
         if matches!(self.kind, FaultKind::QueueFull | FaultKind::Unavailable) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
@@ -179,7 +178,10 @@ impl Fault {
             // The rest of the body is not read.
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        if matches!(self.kind, FaultKind::NoModel | FaultKind::Invalid | FaultKind::Unsupported) {
+        if matches!(
+            self.kind,
+            FaultKind::NoModel | FaultKind::Invalid | FaultKind::Unsupported
+        ) {
             // Clients that try again by themselves would be told the same.
             let name = HeaderName::from_static("x-should-retry");
             headers.insert(name, HeaderValue::from_static("false"));

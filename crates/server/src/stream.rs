@@ -105,7 +105,10 @@ async fn send<S: Shape>(mut answering: Answering, mut shape: S, sender: mpsc::Se
                 });
             }
         }
-        let is_over = answering.courses.iter().all(crate::course::Course::has_ended);
+        let is_over = answering
+            .courses
+            .iter()
+            .all(crate::course::Course::has_ended);
         let is_over = is_over || failed.is_some();
         match failed {
             Some(fault) => text.push_str(&shape.failed(&fault)),
@@ -164,7 +167,11 @@ impl Likely {
         Self {
             bytes: piece(id),
             logprob: logprobs.chosen,
-            top: logprobs.top.iter().map(|(id, p)| (piece(*id), *p)).collect(),
+            top: logprobs
+                .top
+                .iter()
+                .map(|(id, p)| (piece(*id), *p))
+                .collect(),
         }
     }
 }
@@ -225,7 +232,10 @@ pub(crate) async fn whole(answering: &mut Answering) -> Result<Vec<Whole>, Fault
             }
         }
         if ends.iter().all(Option::is_some) {
-            let all = parts.into_iter().zip(likely).zip(ends.into_iter().flatten());
+            let all = parts
+                .into_iter()
+                .zip(likely)
+                .zip(ends.into_iter().flatten());
             let whole = all.map(|((parts, likely), end)| Whole { parts, likely, end });
             return Ok(whole.collect());
         }

@@ -13,6 +13,7 @@ mod b14;
 mod b17;
 mod figures;
 mod program;
+mod server;
 
 use std::fs;
 use std::path::PathBuf;
@@ -88,6 +89,11 @@ const REPORTS: &[Report] = &[
         name: "B17",
         about: "No graphics card",
         measure: b17::measure,
+    },
+    Report {
+        name: "Server",
+        about: "Many clients at once",
+        measure: server::measure,
     },
 ];
 

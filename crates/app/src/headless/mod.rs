@@ -22,8 +22,8 @@ pub use candor_engine::direct::{DecodeRun, Direct, DirectError};
 pub use candor_engine::{
     CONTEXT_TOKENS_DEFAULT, CancelToken, Constraint, EndTokens, EngineHandle, Event, FinishReason,
     GenerateOptions, GenerateRequest, LoadedModel, Logprobs, Priority, REPEAT_PENALTY_MAX,
-    REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, Repeated, RequestError, Sampling, Stats, TEMPERATURE_MAX,
-    TextSide, TurnLog,
+    REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, Repeated, RequestError, Reuse, Sampling, Stats,
+    TEMPERATURE_MAX, TextSide, TurnCode, TurnLog,
 };
 pub use candor_engine::{FirstBad, LoadStage, Located, NodeDistance, Report, Served};
 pub use candor_modelfile::{Assumed, AssumedError};

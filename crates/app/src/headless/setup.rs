@@ -36,6 +36,8 @@ pub struct Setup {
     pub context: Option<usize>,
     /// Sequences at once.
     pub slots: usize,
+    /// Slots beside them that keep what was written last.
+    pub kept: usize,
     /// What is computed on, and how a card is judged.
     pub cards: Cards,
     /// The clocks.
@@ -122,7 +124,7 @@ impl Setup {
         let options = LoadOptions {
             ctx_len: self.context,
             slots: self.slots,
-            kept: 0,
+            kept: self.kept,
             precision: self.precision,
             kv: self.kv,
             text: self.text,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use candor_backend::CancelToken;
 use candor_engine::{
-    EngineHandle, GenerateOptions, GenerateRequest, LoadedModel, PassedOver, TurnLog,
+    EmbedRequest, EngineHandle, GenerateOptions, GenerateRequest, LoadedModel, PassedOver,
+    Priority, TurnLog,
 };
 use candor_text::reply::{ReplyFormat, ReplyParser, Tools};
 use candor_text::{ChatFormat, Ends, Prompt, Tokenizer, TokenizerError};
@@ -127,6 +128,15 @@ impl Opened {
     pub fn ask(&self, question: Question) -> Result<Arc<TurnLog>, NotAsked> {
         let request = GenerateRequest::new(&self.loaded, question.options, question.cancel)?;
         Ok(self.engine.generate(request)?)
+    }
+
+    /// Has a text made into one vector, which its log has before the end.
+    ///
+    /// # Errors
+    /// [`NotAsked`]; also where the model's file asks for a way that is not supported.
+    pub fn embed(&self, tokens: Vec<u32>, cancel: CancelToken) -> Result<Arc<TurnLog>, NotAsked> {
+        let request = EmbedRequest::new(&self.loaded, tokens, Priority::Background, cancel)?;
+        Ok(self.engine.embed(request)?)
     }
 }
 

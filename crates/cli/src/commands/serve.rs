@@ -21,6 +21,9 @@ use crate::session::{choose, setup};
 /// Most requests that are written at once.
 const SLOTS_MAX: usize = 32;
 
+/// Finished conversations whose beginnings are kept for the next that begins so.
+const KEPT: usize = 8;
+
 /// Most requests that wait.
 const QUEUE_MAX: usize = 1_000;
 
@@ -103,6 +106,7 @@ pub(crate) fn run(
     let choice = choose(common)?;
     let setup = Setup {
         slots: args.slots,
+        kept: KEPT,
         ..setup(common, &choice, &environment::clock(), None)
     };
     let files = args.model.iter().cloned().collect();
@@ -119,7 +123,9 @@ pub(crate) fn run(
         }
         None => {
             let count = source.listed().len();
-            notice(&format!("No model is loaded; {count} can be asked for by name."));
+            notice(&format!(
+                "No model is loaded; {count} can be asked for by name."
+            ));
             None
         }
     };

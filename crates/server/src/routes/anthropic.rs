@@ -24,8 +24,7 @@ pub(super) async fn messages(State(shared): State<Shared>, request: Request) -> 
             return Ok(stream(answering, Events::new(named)));
         }
         let replies = whole(&mut answering).await?;
-        let nothing = || Fault::new(FaultKind::Internal, "there is no reply");
-        let reply = replies.first().ok_or_else(nothing)?;
+        let reply = super::only(&replies)?;
         Ok(Json(anthropic::answer(&answering, reply, &named)).into_response())
     };
     respond(Api::Anthropic, answer.await)

@@ -20,10 +20,7 @@ pub(crate) fn json(computed: &Computed) -> Value {
 }
 
 /// What computed an answer, and the seed that gives it again.
-pub(crate) fn answer_json<'a>(
-    answering: &Answering,
-    ends: impl Iterator<Item = &'a End>,
-) -> Value {
+pub(crate) fn answer_json<'a>(answering: &Answering, ends: impl Iterator<Item = &'a End>) -> Value {
     let mut backend = json(&answering.opened.computed());
     for end in ends {
         // What was true while it was written, whatever has happened since.

@@ -2,6 +2,7 @@
 
 mod anthropic;
 pub(crate) mod computed;
+mod embeddings;
 mod ollama;
 mod openai;
 mod plain;
@@ -20,6 +21,7 @@ use candor_app::service::Listed;
 use crate::door;
 use crate::fault::{Api, Fault, FaultKind};
 use crate::shared::Shared;
+use crate::stream::Whole;
 
 /// All paths, behind the door.
 pub(crate) fn router(shared: &Shared) -> Router {
@@ -31,6 +33,10 @@ pub(crate) fn router(shared: &Shared) -> Router {
         .route("/v1/models/{id}", get(openai::model))
         .route("/v1/chat/completions", post(openai::chat))
         .route("/v1/completions", post(openai::completion))
+        .route("/v1/embeddings", post(embeddings::openai))
+        .route("/api/embed", post(embeddings::ollama))
+        .route("/api/embeddings", post(embeddings::ollama_old))
+        .route("/v1/responses", post(openai::responses))
         .route("/v1/messages", post(anthropic::messages))
         .route("/v1/messages/count_tokens", post(anthropic::count_tokens))
         .route("/api/version", get(ollama::version))
@@ -82,4 +88,10 @@ async fn listed(shared: &Shared) -> Vec<Listed> {
     let listed = tokio::task::spawn_blocking(move || source.listed());
     // A panic in there leaves nothing to list.
     listed.await.unwrap_or_default()
+}
+
+/// The reply to a request that asks for one.
+fn only(replies: &[Whole]) -> Result<&Whole, Fault> {
+    let nothing = || Fault::new(FaultKind::Internal, "there is no reply");
+    replies.first().ok_or_else(nothing)
 }

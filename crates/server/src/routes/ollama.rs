@@ -60,8 +60,13 @@ pub(super) async fn ps(State(shared): State<Shared>) -> Response {
 }
 
 fn tag(shared: &Shared, listed: &Listed) -> Value {
-    let opened = shared.source.opened().filter(|opened| opened.id == listed.id);
-    let modified_ms = i64::try_from(listed.modified_s).unwrap_or(0).saturating_mul(1_000);
+    let opened = shared
+        .source
+        .opened()
+        .filter(|opened| opened.id == listed.id);
+    let modified_ms = i64::try_from(listed.modified_s)
+        .unwrap_or(0)
+        .saturating_mul(1_000);
     json!({
         "name": listed.id,
         "model": listed.id,
@@ -106,7 +111,10 @@ pub(super) async fn show(State(shared): State<Shared>, request: Request) -> Resp
                 format!("model '{name}' not found"),
             ));
         };
-        let opened = shared.source.opened().filter(|opened| opened.id == found.id);
+        let opened = shared
+            .source
+            .opened()
+            .filter(|opened| opened.id == found.id);
         Ok(Json(shown(found, opened.as_deref())).into_response())
     };
     respond(Api::Ollama, answer.await)
@@ -128,7 +136,9 @@ fn shown(listed: &Listed, opened: Option<&Opened>) -> Value {
     if template.contains("</think>") {
         can.push("thinking");
     }
-    let modified_ms = i64::try_from(listed.modified_s).unwrap_or(0).saturating_mul(1_000);
+    let modified_ms = i64::try_from(listed.modified_s)
+        .unwrap_or(0)
+        .saturating_mul(1_000);
     json!({
         "modelfile": "",
         "parameters": "",
@@ -165,8 +175,7 @@ async fn answer(shared: &Shared, request: Request, kind: Kind) -> Result<Respons
         return Ok(stream(answering, Lines::new(kind)));
     }
     let replies = whole(&mut answering).await?;
-    let nothing = || Fault::new(FaultKind::Internal, "there is no reply");
-    let reply = replies.first().ok_or_else(nothing)?;
+    let reply = super::only(&replies)?;
     Ok(Json(ollama::answer(&answering, kind, reply)).into_response())
 }
 
@@ -181,7 +190,9 @@ async fn without_words(
         let source = std::sync::Arc::clone(&shared.source);
         // Somebody else's reply is not ended for it.
         if shared.gate.inside() == 0 {
-            tokio::task::spawn_blocking(move || source.unload()).await.ok();
+            tokio::task::spawn_blocking(move || source.unload())
+                .await
+                .ok();
         }
         let name = wanted.model.unwrap_or_default();
         return Ok(Json(ollama::without_words(kind, &name, now_ms, true)).into_response());

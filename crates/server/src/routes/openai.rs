@@ -15,11 +15,15 @@ use crate::stream::{Whole, stream, whole};
 use crate::wire::openai::{
     self, Chunks, Kind, chat_answer, chat_request, completion_answer, completion_request,
 };
+use crate::wire::responses;
 
 /// `GET /v1/models`
 pub(super) async fn models(State(shared): State<Shared>) -> Response {
     let listed = super::listed(&shared).await;
-    let data: Vec<Value> = listed.iter().map(|listed| model_json(&shared, listed)).collect();
+    let data: Vec<Value> = listed
+        .iter()
+        .map(|listed| model_json(&shared, listed))
+        .collect();
     Json(json!({ "object": "list", "data": data })).into_response()
 }
 
@@ -30,14 +34,22 @@ pub(super) async fn model(State(shared): State<Shared>, Path(id): Path<String>) 
     let answered = found
         .map(|listed| Json(model_json(&shared, listed)).into_response())
         .ok_or_else(|| {
-            Fault::new(FaultKind::NoModel, format!("there is no model named `{id}`"))
+            Fault::new(
+                FaultKind::NoModel,
+                format!("there is no model named `{id}`"),
+            )
         });
     respond(Api::OpenAi, answered)
 }
 
 fn model_json(shared: &Shared, listed: &Listed) -> Value {
-    let opened = shared.source.opened().filter(|opened| opened.id == listed.id);
-    let backend = opened.as_ref().map(|opened| computed::json(&opened.computed()));
+    let opened = shared
+        .source
+        .opened()
+        .filter(|opened| opened.id == listed.id);
+    let backend = opened
+        .as_ref()
+        .map(|opened| computed::json(&opened.computed()));
     json!({
         "id": listed.id,
         "object": "model",
@@ -61,6 +73,21 @@ pub(super) async fn chat(State(shared): State<Shared>, request: Request) -> Resp
 pub(super) async fn completion(State(shared): State<Shared>, request: Request) -> Response {
     let answered = answer(&shared, request, Kind::Completion).await;
     respond(Api::OpenAi, answered)
+}
+
+/// `POST /v1/responses`
+pub(super) async fn responses(State(shared): State<Shared>, request: Request) -> Response {
+    let answer = async {
+        let wanted = responses::request(&body::json(request).await?)?;
+        let mut answering = ask(&shared, wanted.ask).await?;
+        if wanted.streams {
+            return Ok(stream(answering, responses::Events::new()));
+        }
+        let replies = whole(&mut answering).await?;
+        let reply = super::only(&replies)?;
+        Ok(Json(responses::answer(&answering, reply)).into_response())
+    };
+    respond(Api::OpenAi, answer.await)
 }
 
 async fn answer(shared: &Shared, request: Request, kind: Kind) -> Result<Response, Fault> {

@@ -26,14 +26,10 @@ pub(super) async fn generate(State(shared): State<Shared>, request: Request) -> 
             return Ok(stream(answering, Texts));
         }
         let replies = whole(&mut answering).await?;
-        let reply = replies.first().ok_or_else(nothing)?;
+        let reply = super::only(&replies)?;
         Ok(Json(plain::answer(&answering, reply)).into_response())
     };
     respond(Api::OpenAi, answer.await)
-}
-
-fn nothing() -> Fault {
-    Fault::new(FaultKind::Internal, "there is no reply")
 }
 
 /// `POST /tokenize`

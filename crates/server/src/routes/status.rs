@@ -25,7 +25,9 @@ pub(super) async fn health(State(shared): State<Shared>) -> Response {
             .await
             .unwrap_or(false),
     };
-    let backend = opened.as_ref().map(|opened| computed::json(&opened.computed()));
+    let backend = opened
+        .as_ref()
+        .map(|opened| computed::json(&opened.computed()));
     let body = Json(json!({
         "status": if is_ready { "ok" } else { "no model" },
         "model": opened.map(|opened| opened.id.clone()),
@@ -46,6 +48,8 @@ pub(super) async fn metrics(
     State(shared): State<Shared>,
 ) -> ([(HeaderName, &'static str); 1], String) {
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-    let text = shared.metrics.text(shared.gate.inside(), shared.config.slots);
+    let text = shared
+        .metrics
+        .text(shared.gate.inside(), shared.config.slots);
     (kind, text)
 }

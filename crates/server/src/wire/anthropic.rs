@@ -46,7 +46,9 @@ pub(crate) fn conversation(fields: &Fields<'_>) -> Result<Ask, Fault> {
     let mut wanted = Chat::default();
     if fields.raw("system").is_some() {
         let text = chat::text(fields, "system")?;
-        wanted.messages.push(json!({ "role": "system", "content": text }));
+        wanted
+            .messages
+            .push(json!({ "role": "system", "content": text }));
     }
     let list = fields.list("messages")?.unwrap_or_default();
     if list.is_empty() || list.len() > MESSAGES_MAX {
@@ -58,8 +60,12 @@ pub(crate) fn conversation(fields: &Fields<'_>) -> Result<Ask, Fault> {
         message(&fields, &mut wanted.messages)?;
     }
     if let Some(thinking) = fields.object("thinking")? {
-        let on = thinking.text("type")?.is_some_and(|kind| kind != "disabled");
-        wanted.variables.insert(String::from("enable_thinking"), json!(on));
+        let on = thinking
+            .text("type")?
+            .is_some_and(|kind| kind != "disabled");
+        wanted
+            .variables
+            .insert(String::from("enable_thinking"), json!(on));
     }
     let form = tools(fields, &mut wanted)?;
     Ok(Ask {
@@ -164,7 +170,9 @@ fn tools(fields: &Fields<'_>, wanted: &mut Chat) -> Result<Form, Fault> {
             Some("auto") => chat::Choice::Auto,
             Some("none") => chat::Choice::None,
             Some("any") => chat::Choice::Required,
-            Some("tool") => chat::Choice::Named(choice.text("name")?.unwrap_or_default().to_owned()),
+            Some("tool") => {
+                chat::Choice::Named(choice.text("name")?.unwrap_or_default().to_owned())
+            }
             _ => {
                 let what = "has to be \"auto\", \"any\", \"tool\" or \"none\"";
                 return Err(choice.wrong("type", what));
@@ -325,7 +333,10 @@ impl Shape for Events {
         self.next_id = Box::new(move || shared.fresh_id("toolu_"));
         let mut message = head(answering);
         message["usage"] = json!({ "input_tokens": 0, "output_tokens": 0 });
-        named("message_start", &json!({ "type": "message_start", "message": message }))
+        named(
+            "message_start",
+            &json!({ "type": "message_start", "message": message }),
+        )
     }
 
     fn part(&mut self, _reply: usize, part: Part) -> String {

@@ -15,7 +15,14 @@ const MESSAGES_MAX: usize = 10_000;
 const TOOLS_MAX: usize = 256;
 
 /// The roles that there are.
-const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
+const ROLES: [&str; 6] = [
+    "system",
+    "developer",
+    "user",
+    "assistant",
+    "tool",
+    "function",
+];
 
 /// The messages of a request.
 pub(crate) fn messages(fields: &Fields<'_>) -> Result<Vec<Value>, Fault> {
@@ -32,7 +39,8 @@ pub(crate) fn messages(fields: &Fields<'_>) -> Result<Vec<Value>, Fault> {
         .collect()
 }
 
-fn message(fields: &Fields<'_>) -> Result<Value, Fault> {
+/// One message as chat templates read it.
+pub(crate) fn message(fields: &Fields<'_>) -> Result<Value, Fault> {
     let role = fields.text("role")?;
     let Some(role) = role.filter(|role| ROLES.contains(role)) else {
         return Err(fields.wrong("role", &format!("has to be one of {}", ROLES.join(", "))));
@@ -52,7 +60,9 @@ fn message(fields: &Fields<'_>) -> Result<Value, Fault> {
     let mut message = Map::new();
     message.insert(String::from("role"), json!(role));
     message.insert(String::from("content"), json!(content.unwrap_or_default()));
-    let thoughts = fields.text("reasoning_content")?.or(fields.text("thinking")?);
+    let thoughts = fields
+        .text("reasoning_content")?
+        .or(fields.text("thinking")?);
     if let Some(thoughts) = thoughts {
         message.insert(String::from("reasoning_content"), json!(thoughts));
     }
@@ -171,10 +181,6 @@ pub(crate) fn tools(fields: &Fields<'_>, chat: &mut Chat) -> Result<Form, Fault>
         tools.push(value.clone());
     }
     let choice = match fields.raw("tool_choice") {
-        None => Choice::Auto,
-        Some(Value::String(choice)) if choice == "auto" => Choice::Auto,
-        Some(Value::String(choice)) if choice == "none" => Choice::None,
-        Some(Value::String(choice)) if choice == "required" => Choice::Required,
         Some(value @ Value::Object(_)) => {
             let choice = Fields::of(value, "tool_choice")?;
             let function = choice.object("function")?;
@@ -184,12 +190,22 @@ pub(crate) fn tools(fields: &Fields<'_>, chat: &mut Chat) -> Result<Form, Fault>
             };
             Choice::Named(name.to_owned())
         }
-        Some(_) => {
-            let what = "has to be \"auto\", \"none\", \"required\" or an object";
-            return Err(fields.wrong("tool_choice", what));
-        }
+        other => choice_of(fields, other)?,
     };
     choose(chat, tools, choice, "tool_choice")
+}
+
+/// A choice that names no tool.
+pub(crate) fn choice_of(fields: &Fields<'_>, choice: Option<&Value>) -> Result<Choice, Fault> {
+    match choice.map(Value::as_str) {
+        None | Some(Some("auto")) => Ok(Choice::Auto),
+        Some(Some("none")) => Ok(Choice::None),
+        Some(Some("required")) => Ok(Choice::Required),
+        Some(_) => {
+            let what = "has to be \"auto\", \"none\", \"required\" or an object";
+            Err(fields.wrong("tool_choice", what))
+        }
+    }
 }
 
 /// Which tools the model may or has to call.
@@ -222,7 +238,10 @@ pub(crate) fn choose(
             };
             let calls: Vec<Value> = tools.iter().filter(is_meant).map(call_schema).collect();
             if calls.is_empty() {
-                return Err(Fault::field(field, "asks for a call of a tool that is not there"));
+                return Err(Fault::field(
+                    field,
+                    "asks for a call of a tool that is not there",
+                ));
             }
             let schema = match calls.as_slice() {
                 [one] => one.clone(),
@@ -237,8 +256,12 @@ pub(crate) fn choose(
 /// What a call of a tool looks like as a JSON object.
 fn call_schema(tool: &Value) -> Value {
     let function = &tool["function"];
-    let parameters = function.get("parameters").filter(|schema| schema.is_object());
-    let parameters = parameters.cloned().unwrap_or_else(|| json!({ "type": "object" }));
+    let parameters = function
+        .get("parameters")
+        .filter(|schema| schema.is_object());
+    let parameters = parameters
+        .cloned()
+        .unwrap_or_else(|| json!({ "type": "object" }));
     json!({
         "type": "object",
         "properties": {
@@ -252,16 +275,21 @@ fn call_schema(tool: &Value) -> Value {
 
 /// The form that the reply has to have, by `response_format`. A call that is required goes first.
 pub(crate) fn response_format(fields: &Fields<'_>, ask: &mut Ask) -> Result<(), Fault> {
-    let Some(format) = fields.object("response_format")? else {
+    text_format(fields, "response_format", ask)
+}
+
+/// The same under another name; there the schema may stand beside its type.
+pub(crate) fn text_format(fields: &Fields<'_>, name: &str, ask: &mut Ask) -> Result<(), Fault> {
+    let Some(format) = fields.object(name)? else {
         return Ok(());
     };
     let constraint = match format.text("type")? {
         Some("text") => return Ok(()),
         Some("json_object") => Constraint::JsonObject,
         Some("json_schema") => {
-            let Some(named) = format.object("json_schema")? else {
-                return Err(format.wrong("json_schema", "is missing"));
-            };
+            let named = format
+                .object("json_schema")?
+                .unwrap_or_else(|| format.clone());
             let Some(schema) = named.object("schema")? else {
                 return Err(named.wrong("schema", "is missing"));
             };

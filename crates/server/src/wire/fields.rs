@@ -76,7 +76,9 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn object(&self, name: &str) -> Result<Option<Fields<'a>>, Fault> {
         let value = self.raw(name);
-        value.map(|value| Self::of(value, self.place(name))).transpose()
+        value
+            .map(|value| Self::of(value, self.place(name)))
+            .transpose()
     }
 
     /// A number within bounds.
@@ -173,7 +175,10 @@ mod tests {
         let inner = fields.object("object").unwrap().unwrap();
         let wrong: [(Result<(), Fault>, &str); 8] = [
             (fields.text("flag").map(drop), "`flag` has to be a string"),
-            (fields.flag("text").map(drop), "`text` has to be true or false"),
+            (
+                fields.flag("text").map(drop),
+                "`text` has to be true or false",
+            ),
             (fields.list("text").map(drop), "`text` has to be a list"),
             (
                 fields.number("number", 1.0..=2.0).map(drop),

@@ -2,7 +2,9 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod chat;
+pub(crate) mod embeddings;
 pub(crate) mod fields;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 pub(crate) mod plain;
+pub(crate) mod responses;

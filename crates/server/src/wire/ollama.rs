@@ -60,7 +60,10 @@ pub(crate) fn generate_request(body: &Value) -> Result<Request, Fault> {
             return Err(Fault::unsupported(name, "is not supported"));
         }
     }
-    if fields.list("images")?.is_some_and(|images| !images.is_empty()) {
+    if fields
+        .list("images")?
+        .is_some_and(|images| !images.is_empty())
+    {
         return Err(Fault::unsupported("images", "are not read here"));
     }
     let input = match fields.flag("raw")?.unwrap_or(false) {
@@ -97,7 +100,9 @@ fn refuse_images(fields: &Fields<'_>) -> Result<(), Fault> {
 /// A request without words loads a model, or unloads it with `keep_alive` 0.
 fn without_ask(fields: &Fields<'_>) -> Result<Request, Fault> {
     let zero = [json!(0), json!("0"), json!("0s"), json!("0m")];
-    let unloads = fields.raw("keep_alive").is_some_and(|value| zero.contains(value));
+    let unloads = fields
+        .raw("keep_alive")
+        .is_some_and(|value| zero.contains(value));
     Ok(Request {
         ask: None,
         model: super::plain::model(fields)?,
@@ -153,7 +158,9 @@ fn wishes(options: &Fields<'_>) -> Result<Wishes, Fault> {
         repeat_penalty: options.number("repeat_penalty", 0.1..=10.0)?,
         presence_penalty: options.number("presence_penalty", -2.0..=2.0)?,
         frequency_penalty: options.number("frequency_penalty", -2.0..=2.0)?,
-        seed: options.whole("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64),
+        seed: options
+            .whole("seed", i64::MIN..=i64::MAX)?
+            .map(|seed| seed as u64),
     })
 }
 
@@ -288,7 +295,8 @@ impl Shape for Lines {
     fn begin(&mut self, answering: &Answering) -> String {
         let shared = answering.shared.clone();
         let model = answering.opened.id.clone();
-        self.head = Box::new(move || json!({ "model": model, "created_at": time(shared.now_ms()) }));
+        self.head =
+            Box::new(move || json!({ "model": model, "created_at": time(shared.now_ms()) }));
         String::new()
     }
 

@@ -40,9 +40,12 @@ fn common(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
     };
     let count = fields.whole("n", 1..=REPLIES_MAX as i64)?.unwrap_or(1);
     let ask = Ask {
-        model: fields.text("model")?.filter(|name| !name.is_empty()).map(str::to_owned),
+        model: fields
+            .text("model")?
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned),
         input,
-        sampling: wishes(fields)?,
+        sampling: openai_wishes(fields)?,
         max_tokens: max_tokens.map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
         stop,
         count: count as usize,
@@ -56,7 +59,8 @@ fn common(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
     })
 }
 
-fn wishes(fields: &Fields<'_>) -> Result<Wishes, Fault> {
+/// How tokens are chosen, as OpenAI's clients say it.
+pub(crate) fn openai_wishes(fields: &Fields<'_>) -> Result<Wishes, Fault> {
     Ok(Wishes {
         temperature: fields.number("temperature", 0.0..=2.0)?,
         top_p: fields.number("top_p", 0.0..=1.0)?,
@@ -65,7 +69,9 @@ fn wishes(fields: &Fields<'_>) -> Result<Wishes, Fault> {
         repeat_penalty: fields.number("repeat_penalty", 0.1..=10.0)?,
         presence_penalty: fields.number("presence_penalty", -2.0..=2.0)?,
         frequency_penalty: fields.number("frequency_penalty", -2.0..=2.0)?,
-        seed: fields.whole("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64),
+        seed: fields
+            .whole("seed", i64::MIN..=i64::MAX)?
+            .map(|seed| seed as u64),
     })
 }
 
@@ -80,7 +86,11 @@ fn logit_bias(fields: &Fields<'_>) -> Result<Vec<(u32, f32)>, Fault> {
             .map_err(|_| bias.wrong(name, "has to be named by the number of a token"))?;
         let value = bias.number(name, -100.0..=100.0)?.unwrap_or(0.0);
         // The interface promises that so much bans a token.
-        let value = if value <= -100.0 { f32::NEG_INFINITY } else { value as f32 };
+        let value = if value <= -100.0 {
+            f32::NEG_INFINITY
+        } else {
+            value as f32
+        };
         all.push((token, value));
     }
     Ok(all)
@@ -122,7 +132,10 @@ pub(crate) fn completion_request(body: &Value) -> Result<Request, Fault> {
         request.ask.max_tokens = Some(16);
     }
     for name in ["suffix", "best_of"] {
-        if fields.raw(name).is_some_and(|value| *value != json!(1) && *value != json!("")) {
+        if fields
+            .raw(name)
+            .is_some_and(|value| *value != json!(1) && *value != json!(""))
+        {
             return Err(Fault::unsupported(name, "is not supported"));
         }
     }
@@ -201,7 +214,10 @@ fn logprobs(likely: &[Likely]) -> Value {
     };
     let token = |token: &Likely| {
         let mut json = one(&token.bytes, token.logprob);
-        let top = token.top.iter().map(|(bytes, logprob)| one(bytes, *logprob));
+        let top = token
+            .top
+            .iter()
+            .map(|(bytes, logprob)| one(bytes, *logprob));
         json["top_logprobs"] = top.collect();
         json
     };
@@ -210,14 +226,21 @@ fn logprobs(likely: &[Likely]) -> Value {
 
 /// JSON has no infinity; the interface says this for what cannot happen.
 fn finite(logprob: f32) -> f32 {
-    if logprob.is_finite() { logprob } else { -9_999.0 }
+    if logprob.is_finite() {
+        logprob
+    } else {
+        -9_999.0
+    }
 }
 
 /// The older form of completions.
 fn plain_logprobs(likely: &[Likely]) -> Value {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let top = likely.iter().map(|token| {
-        let pairs = token.top.iter().map(|(bytes, p)| (text(bytes), json!(finite(*p))));
+        let pairs = token
+            .top
+            .iter()
+            .map(|(bytes, p)| (text(bytes), json!(finite(*p))));
         Value::Object(pairs.collect())
     });
     let mut offset = 0;
@@ -273,7 +296,12 @@ pub(crate) fn chat_answer(answering: &Answering, replies: &[Whole]) -> Value {
         })
     });
     let choices: Vec<_> = choices.collect();
-    answer(answering, ("chatcmpl-", "chat.completion"), replies, choices)
+    answer(
+        answering,
+        ("chatcmpl-", "chat.completion"),
+        replies,
+        choices,
+    )
 }
 
 /// A whole completion.
@@ -385,7 +413,9 @@ impl Shape for Chunks {
         }
         let first = json!({ "role": "assistant", "content": "" });
         let replies = 0..answering.courses.len();
-        replies.map(|reply| self.delta(reply, first.clone())).collect()
+        replies
+            .map(|reply| self.delta(reply, first.clone()))
+            .collect()
     }
 
     fn part(&mut self, reply: usize, part: Part) -> String {

@@ -27,7 +27,9 @@ pub(crate) fn generate_request(body: &Value) -> Result<(Ask, bool), Fault> {
         model: model(&fields)?,
         input,
         sampling: wishes(&fields)?,
-        max_tokens: fields.whole("max_tokens", 1..=i64::MAX)?.map(|max| max as usize),
+        max_tokens: fields
+            .whole("max_tokens", 1..=i64::MAX)?
+            .map(|max| max as usize),
         stop: fields.texts("stop")?,
         ..Ask::default()
     };
@@ -41,7 +43,9 @@ fn wishes(fields: &Fields<'_>) -> Result<Wishes, Fault> {
         top_p: fields.number("top_p", 0.0..=1.0)?,
         min_p: fields.number("min_p", 0.0..=1.0)?,
         repeat_penalty: fields.number("repeat_penalty", 0.1..=10.0)?,
-        seed: fields.whole("seed", i64::MIN..=i64::MAX)?.map(|seed| seed as u64),
+        seed: fields
+            .whole("seed", i64::MIN..=i64::MAX)?
+            .map(|seed| seed as u64),
         ..Wishes::default()
     })
 }

@@ -31,9 +31,15 @@ fn wrong_types_are_named_and_unknown_fields_ignored() {
         ("messages", json!([{ "role": "user" }])),
         ("messages", json!([{ "content": "Hello" }])),
         ("messages", user(json!(7))),
-        ("messages", user(json!([{ "type": "image_url", "image_url": { "url": "x" } }]))),
+        (
+            "messages",
+            user(json!([{ "type": "image_url", "image_url": { "url": "x" } }])),
+        ),
         ("messages", user(json!([{ "type": "text", "text": 7 }]))),
-        ("messages", json!([{ "role": "assistant", "tool_calls": [{}] }])),
+        (
+            "messages",
+            json!([{ "role": "assistant", "tool_calls": [{}] }]),
+        ),
         ("temperature", json!("hot")),
         ("temperature", json!(-1)),
         ("temperature", json!(1e300)),
@@ -61,7 +67,10 @@ fn wrong_types_are_named_and_unknown_fields_ignored() {
         ("tools", json!({})),
         ("tools", json!([{ "type": "function" }])),
         ("tools", json!([{ "type": "web_search" }])),
-        ("tools", json!([{ "type": "function", "function": { "name": 7 } }])),
+        (
+            "tools",
+            json!([{ "type": "function", "function": { "name": 7 } }]),
+        ),
         ("tool_choice", json!("sometimes")),
         ("tool_choice", json!(1)),
         ("response_format", json!("json")),
@@ -101,7 +110,12 @@ fn wrong_types_are_named_and_unknown_fields_ignored() {
 fn a_body_that_is_no_request_is_refused_on_every_path() {
     let desk = Desk::new();
     let deep = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
-    let wide = [b"{\"messages\":\"".to_vec(), vec![b'a'; 1 << 20], b"\"}".to_vec()].concat();
+    let wide = [
+        b"{\"messages\":\"".to_vec(),
+        vec![b'a'; 1 << 20],
+        b"\"}".to_vec(),
+    ]
+    .concat();
     let bodies: [&[u8]; 14] = [
         b"",
         b"{",
@@ -143,7 +157,10 @@ fn a_body_that_is_no_request_is_refused_on_every_path() {
 #[test]
 fn mutated_bodies_never_break_anything() {
     let desk = Desk::new();
-    let whole = with("tools", json!([{ "type": "function", "function": { "name": "f" } }]));
+    let whole = with(
+        "tools",
+        json!([{ "type": "function", "function": { "name": "f" } }]),
+    );
     let whole = whole.to_string().into_bytes();
     for i in 0..400_usize {
         let mut body = whole.clone();
@@ -174,7 +191,12 @@ fn too_much_is_refused_before_it_is_read() {
     };
     // Said to be too large, and turned out to be.
     check(head("Content-Length: 100000000000\r\n").as_bytes(), 413);
-    let chunk = [b"1000000\r\n".to_vec(), vec![b' '; 0x100_0000], b"\r\n0\r\n\r\n".to_vec()].concat();
+    let chunk = [
+        b"1000000\r\n".to_vec(),
+        vec![b' '; 0x100_0000],
+        b"\r\n0\r\n\r\n".to_vec(),
+    ]
+    .concat();
     let head_chunked = head("Transfer-Encoding: chunked\r\n");
     check(&[head_chunked.as_bytes(), &chunk].concat(), 413);
     // Too many headers, and too long ones.
@@ -208,7 +230,11 @@ fn paths_lead_nowhere_else() {
         "/nowhere",
     ] {
         let found = send_raw(desk.address, &request("GET", path, "", b"")).answer();
-        assert!([400, 404].contains(&found.status), "{path}: {}", found.text());
+        assert!(
+            [400, 404].contains(&found.status),
+            "{path}: {}",
+            found.text()
+        );
         assert!(!found.text().contains("root:"), "{path}");
     }
     check("GET", CHAT, 405);
@@ -233,7 +259,9 @@ fn a_client_that_never_finishes_its_request_holds_nobody_up() {
     let held: Vec<TcpStream> = (0..80)
         .map(|i| {
             let mut stream = TcpStream::connect(desk.address).unwrap();
-            stream.write_all(unfinished[i % unfinished.len()].as_bytes()).unwrap();
+            stream
+                .write_all(unfinished[i % unfinished.len()].as_bytes())
+                .unwrap();
             stream
         })
         .collect();
@@ -262,7 +290,11 @@ fn what_does_not_fit_is_said_with_both_numbers() {
     ] {
         let answer = desk.post(path, &body).answer();
         assert_eq!(answer.status, 400, "{path}");
-        assert!(answer.text().contains("the context holds 512"), "{path}: {}", answer.text());
+        assert!(
+            answer.text().contains("the context holds 512"),
+            "{path}: {}",
+            answer.text()
+        );
     }
     let refused = desk.post(CHAT, &chat(&long, 8)).answer().json();
     assert_eq!(refused["error"]["code"], json!("context_length_exceeded"));
@@ -272,6 +304,9 @@ fn what_does_not_fit_is_said_with_both_numbers() {
     assert_eq!(answer["choices"][0]["finish_reason"], json!("length"));
     let usage = &answer["usage"];
     let count = |name: &str| usage[name].as_u64().unwrap();
-    assert_eq!(count("total_tokens"), count("prompt_tokens") + count("completion_tokens"));
+    assert_eq!(
+        count("total_tokens"),
+        count("prompt_tokens") + count("completion_tokens")
+    );
     assert!((512..=513).contains(&count("total_tokens")), "{usage}");
 }

@@ -63,15 +63,23 @@ fn a_client_that_leaves_stops_every_path_at_that_very_token() {
         stands_still(&desk, LEAVES_AFTER);
         assert_eq!(desk.metric("candor_abandoned_total"), 1, "{path}");
         // The context is as good as before.
-        assert_eq!(desk.chat("Again", 12), Desk::new().chat("Again", 12), "{path}");
+        assert_eq!(
+            desk.chat("Again", 12),
+            Desk::new().chat("Again", 12),
+            "{path}"
+        );
     }
 }
 
 #[test]
 fn a_stream_that_is_left_has_sent_a_beginning_of_the_whole() {
-    let whole = Desk::new().post("/v1/chat/completions", &chat_stream("Hello", 40)).answer();
+    let whole = Desk::new()
+        .post("/v1/chat/completions", &chat_stream("Hello", 40))
+        .answer();
     let text = |events: &[Value]| -> String {
-        let deltas = events.iter().map(|event| &event["choices"][0]["delta"]["content"]);
+        let deltas = events
+            .iter()
+            .map(|event| &event["choices"][0]["delta"]["content"]);
         deltas.filter_map(Value::as_str).collect()
     };
     let whole = text(&whole.events());
@@ -86,7 +94,9 @@ fn a_stream_that_is_left_has_sent_a_beginning_of_the_whole() {
     while !seen.ends_with(&beginning) {
         let more = sent.wait_for(&format!("\"content\":\"{last}"));
         let data = more.lines().filter_map(|line| line.strip_prefix("data: "));
-        let events: Vec<Value> = data.filter_map(|data| serde_json::from_str(data).ok()).collect();
+        let events: Vec<Value> = data
+            .filter_map(|data| serde_json::from_str(data).ok())
+            .collect();
         seen.push_str(&text(&events));
     }
     sent.leave();
@@ -125,7 +135,10 @@ fn a_queued_request_that_left_is_never_started() {
     desk.script.at_forward(3, Fault::Stall);
     let first = desk.post("/v1/chat/completions", &chat("Hello", 6));
     desk.script.wait_until_stalled();
-    let queued: Vec<Sent> = writers(6).iter().map(|(path, body)| desk.post(path, body)).collect();
+    let queued: Vec<Sent> = writers(6)
+        .iter()
+        .map(|(path, body)| desk.post(path, body))
+        .collect();
     desk.wait_inside(1 + queued.len() as u64);
     queued.into_iter().for_each(Sent::leave);
     desk.wait_inside(1);
@@ -178,7 +191,11 @@ fn fifty_clients_that_all_leave_cost_nothing() {
     all.into_iter().for_each(Sent::leave);
     stands_still(&desk, 0);
     assert_eq!(desk.metric("candor_abandoned_total"), 50);
-    assert!(desk.script.counts().submitted <= 50, "{:?}", desk.script.counts());
+    assert!(
+        desk.script.counts().submitted <= 50,
+        "{:?}",
+        desk.script.counts()
+    );
 }
 
 #[test]
@@ -210,7 +227,9 @@ fn a_load_ends_with_the_last_who_waits_for_it() {
     desk.script.wait_until_stalled();
     desk.wait_inside(2);
     both.into_iter().for_each(Sent::leave);
-    wait_until("the load has ended", || desk.script.counts().weights_alive == 0);
+    wait_until("the load has ended", || {
+        desk.script.counts().weights_alive == 0
+    });
     assert_eq!(desk.script.counts().submitted, 0);
     desk.wait_inside(0);
     // A new question works at once.

@@ -29,14 +29,20 @@ impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().skip(1);
         let mut pairs = lines.filter_map(|line| line.split_once(": "));
-        pairs.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        pairs
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
     }
 
     /// The objects of a stream of events.
     pub(crate) fn events(&self) -> Vec<Value> {
-        let data = self.text().lines().filter_map(|line| line.strip_prefix("data: "));
+        let data = self
+            .text()
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "));
         let data = data.filter(|data| *data != "[DONE]");
-        data.map(|data| serde_json::from_str(data).expect("each event is JSON")).collect()
+        data.map(|data| serde_json::from_str(data).expect("each event is JSON"))
+            .collect()
     }
 }
 
@@ -106,12 +112,19 @@ fn parse(bytes: &[u8]) -> Answer {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     let end = end.unwrap_or_else(|| panic!("no head: {:?}", String::from_utf8_lossy(bytes)));
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
     let rest = &bytes[end + 4..];
     let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
     Answer {
         status: status.expect("a status"),
-        body: if is_chunked { unchunked(rest) } else { rest.to_vec() },
+        body: if is_chunked {
+            unchunked(rest)
+        } else {
+            rest.to_vec()
+        },
         head,
     }
 }
@@ -119,7 +132,10 @@ fn parse(bytes: &[u8]) -> Answer {
 fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {
-        let line = rest.windows(2).position(|two| two == b"\r\n").expect("a length");
+        let line = rest
+            .windows(2)
+            .position(|two| two == b"\r\n")
+            .expect("a length");
         let length = std::str::from_utf8(&rest[..line]).unwrap();
         let length = usize::from_str_radix(length, 16).expect("a length");
         if length == 0 {

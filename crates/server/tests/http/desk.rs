@@ -11,6 +11,7 @@ use candor_app::headless::{
     Unavailable,
 };
 use candor_app::service::{OnRequest, Standalone};
+use candor_backend::Backend;
 use candor_engine::{Engine, EngineConfig};
 use candor_server::{Access, Running, ServerConfig, bind};
 use candor_testkit::TinyModel;
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use super::client::{Answer, GLANCE, Sent, get, post};
 
 /// Letters: replies that nobody planned are words of these.
-const LETTERS: std::ops::Range<u32> = 97..123;
+pub(crate) const LETTERS: std::ops::Range<u32> = 97..123;
 
 pub(crate) struct Desk {
     pub(crate) script: Script,
@@ -40,6 +41,9 @@ pub(crate) struct Plan {
     pub(crate) unload_after: Option<Duration>,
     pub(crate) context: usize,
     pub(crate) model: TinyModel,
+    pub(crate) choice: Choice,
+    /// What computes before the script, if something does.
+    pub(crate) card: Option<Script>,
 }
 
 impl Default for Plan {
@@ -52,6 +56,11 @@ impl Default for Plan {
             unload_after: None,
             context: 4_096,
             model: TinyModel::llama(),
+            choice: Choice {
+                wish: BackendWish::Auto,
+                card: Err(Unavailable::NoDriver),
+            },
+            card: None,
         }
     }
 }
@@ -64,20 +73,17 @@ impl Desk {
     pub(crate) fn with(plan: Plan) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let model = dir.path().join("Tiny.gguf");
-        plan.model.context(8_192).write(&model).unwrap();
+        plan.model.clone().context(8_192).write(&model).unwrap();
         let script = Script::new(LETTERS);
         let config = EngineConfig {
             clock: Arc::new(Instant::now),
             available_memory: Arc::new(|| None),
         };
-        let engine = Engine::spawn(config, vec![Box::new(script.backend())]).unwrap();
+        let scripts = plan.card.iter().chain([&script]);
+        let backends = scripts.map(|script| Box::new(script.backend()) as Box<dyn Backend>);
+        let engine = Engine::spawn(config, backends.collect()).unwrap();
         let folders = vec![dir.path().to_owned()];
-        let source = Standalone::on(
-            engine,
-            setup(&plan),
-            (Vec::new(), folders),
-            OnRequest::Load,
-        );
+        let source = Standalone::on(engine, setup(&plan), (Vec::new(), folders), OnRequest::Load);
         if plan.loads {
             source.load(&model, &CancelToken::new()).unwrap();
         }
@@ -92,7 +98,10 @@ impl Desk {
             fresh_seed: Arc::new(|| 7),
             version: String::from("0.0.0"),
         };
-        let running = bind(config).unwrap().serve(Arc::new(source.clone())).unwrap();
+        let running = bind(config)
+            .unwrap()
+            .serve(Arc::new(source.clone()))
+            .unwrap();
         Self {
             script,
             address: running.address(),
@@ -112,7 +121,9 @@ impl Desk {
 
     /// The reply to a question, greedy, of so many tokens.
     pub(crate) fn chat(&self, question: &str, max_tokens: usize) -> String {
-        let answer = self.post("/v1/chat/completions", &chat(question, max_tokens)).answer();
+        let answer = self
+            .post("/v1/chat/completions", &chat(question, max_tokens))
+            .answer();
         assert_eq!(answer.status, 200, "{}", answer.text());
         let json = answer.json();
         let text = json["choices"][0]["message"]["content"].as_str();
@@ -133,7 +144,9 @@ impl Desk {
 
     /// Waits until so many requests are inside.
     pub(crate) fn wait_inside(&self, count: u64) {
-        wait_until(&format!("{count} requests are inside"), || self.inside() == count);
+        wait_until(&format!("{count} requests are inside"), || {
+            self.inside() == count
+        });
     }
 
     /// One of the server's counters.
@@ -153,7 +166,10 @@ impl Desk {
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < HANG_LIMIT, "not so within {HANG_LIMIT:?}: {what}");
+        assert!(
+            begun.elapsed() < HANG_LIMIT,
+            "not so within {HANG_LIMIT:?}: {what}"
+        );
         std::thread::sleep(GLANCE);
     }
 }
@@ -195,11 +211,9 @@ fn setup(plan: &Plan) -> Setup {
         assumed: Assumed::default(),
         context: Some(plan.context),
         slots: plan.slots,
+        kept: 2,
         cards: Cards {
-            choice: Choice {
-                wish: BackendWish::Auto,
-                card: Err(Unavailable::NoDriver),
-            },
+            choice: plan.choice.clone(),
             verdicts: None,
             recall: Recall::Nothing,
             probe: None,

@@ -18,7 +18,11 @@ fn a_page_of_elsewhere_gets_nothing() {
         );
         let answer = send_raw(desk.address, bytes.as_bytes()).answer();
         assert_eq!(answer.status, want, "{head:?}: {}", answer.text());
-        assert_eq!(answer.header("access-control-allow-origin"), None, "{head:?}");
+        assert_eq!(
+            answer.header("access-control-allow-origin"),
+            None,
+            "{head:?}"
+        );
     };
     check("Host: localhost\r\n", 200);
     check("Host: 127.0.0.1:11711\r\n", 200);
@@ -42,17 +46,35 @@ fn a_page_that_was_named_may_call() {
     });
     let origin = "Origin: http://localhost:3000\r\n";
     let asks = "Access-Control-Request-Method: POST\r\n";
-    let preflight = request("OPTIONS", "/v1/chat/completions", &format!("{origin}{asks}"), b"");
+    let preflight = request(
+        "OPTIONS",
+        "/v1/chat/completions",
+        &format!("{origin}{asks}"),
+        b"",
+    );
     let answer = send_raw(desk.address, &preflight).answer();
     assert_eq!(answer.status, 204);
     let allowed = answer.header("access-control-allow-origin");
     assert_eq!(allowed, Some("http://localhost:3000"));
-    assert!(answer.header("access-control-allow-methods").unwrap().contains("POST"));
+    assert!(
+        answer
+            .header("access-control-allow-methods")
+            .unwrap()
+            .contains("POST")
+    );
     let body = chat("Hello", 1).to_string();
     let call = request("POST", "/v1/chat/completions", origin, body.as_bytes());
     let answer = send_raw(desk.address, &call).answer();
-    assert_eq!((answer.status, answer.header("vary")), (200, Some("origin")));
-    let other = request("OPTIONS", "/v1/models", "Origin: http://localhost:3001\r\n", b"");
+    assert_eq!(
+        (answer.status, answer.header("vary")),
+        (200, Some("origin"))
+    );
+    let other = request(
+        "OPTIONS",
+        "/v1/models",
+        "Origin: http://localhost:3001\r\n",
+        b"",
+    );
     let answer = send_raw(desk.address, &other).answer();
     assert_eq!(answer.status, 403);
     assert_eq!(answer.header("access-control-allow-origin"), None);
@@ -75,7 +97,12 @@ fn a_key_is_asked_for_everywhere_but_for_signs_of_life() {
     for path in ["/v1/models", "/api/tags", "/api/version", "/nowhere"] {
         check("GET", path, "", 401);
     }
-    for path in ["/v1/chat/completions", "/v1/messages", "/api/chat", "/tokenize"] {
+    for path in [
+        "/v1/chat/completions",
+        "/v1/messages",
+        "/api/chat",
+        "/tokenize",
+    ] {
         check("POST", path, "", 401);
         check("POST", path, "Authorization: Bearer wrong\r\n", 401);
     }

@@ -14,7 +14,13 @@ fn a_model_has_one_name_everywhere() {
         let json = desk.get(path).json();
         let models = json[list].as_array().unwrap();
         let name = |model: &serde_json::Value| {
-            model.get("id").or(model.get("name")).unwrap().as_str().unwrap().to_owned()
+            model
+                .get("id")
+                .or(model.get("name"))
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .to_owned()
         };
         models.iter().map(name).collect()
     };
@@ -35,8 +41,14 @@ fn a_model_has_one_name_everywhere() {
     let answer = desk.post("/v1/chat/completions", &body).answer();
     assert_eq!(answer.status, 404);
     let error = &answer.json()["error"];
-    assert_eq!((&error["code"], &error["param"]), (&json!("model_not_found"), &json!("model")));
-    assert!(error["message"].as_str().unwrap().contains("`tiny`"), "{error}");
+    assert_eq!(
+        (&error["code"], &error["param"]),
+        (&json!("model_not_found"), &json!("model"))
+    );
+    assert!(
+        error["message"].as_str().unwrap().contains("`tiny`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -45,7 +57,11 @@ fn a_model_is_loaded_when_it_is_asked_for() {
         loads: false,
         ..Plan::default()
     });
-    TinyModel::llama().seed(9).context(8_192).write(&desk.dir.path().join("other.gguf")).unwrap();
+    TinyModel::llama()
+        .seed(9)
+        .context(8_192)
+        .write(&desk.dir.path().join("other.gguf"))
+        .unwrap();
     assert_eq!(desk.get("/api/ps").json(), json!({ "models": [] }));
     let mut body = chat("Hello", 2);
     body.as_object_mut().unwrap().remove("model");
@@ -60,19 +76,27 @@ fn a_model_is_loaded_when_it_is_asked_for() {
         assert_eq!(desk.script.counts().weights_alive, 1);
     }
     // Nothing but a name: loads, and unloads again.
-    let loads = desk.post("/api/generate", &json!({ "model": "other" })).answer().json();
-    assert_eq!((&loads["done_reason"], &loads["model"]), (&json!("load"), &json!("other")));
+    let loads = desk
+        .post("/api/generate", &json!({ "model": "other" }))
+        .answer()
+        .json();
+    assert_eq!(
+        (&loads["done_reason"], &loads["model"]),
+        (&json!("load"), &json!("other"))
+    );
     let unload = json!({ "model": "other", "keep_alive": 0 });
     let unloads = desk.post("/api/generate", &unload).answer().json();
     assert_eq!(unloads["done_reason"], json!("unload"));
-    wait_until("the memory is given back", || desk.script.counts().weights_alive == 0);
+    wait_until("the memory is given back", || {
+        desk.script.counts().weights_alive == 0
+    });
 }
 
 #[test]
 fn damaged_files_are_refused_in_words_and_the_model_before_stays() {
     let desk = Desk::new();
     for damage in Damage::ALL {
-        let file = damage.write(desk.dir.path()).unwrap();
+        let file = damage.write(desk.dir.path(), &TinyModel::llama()).unwrap();
         let name = file.file_name().unwrap().to_str().unwrap();
         for path in ["/v1/chat/completions", "/api/chat", "/v1/messages"] {
             let body = json!({
@@ -81,7 +105,11 @@ fn damaged_files_are_refused_in_words_and_the_model_before_stays() {
             });
             let answer = desk.post(path, &body).answer();
             // A folder is no model, whatever it is called.
-            let want = if damage == Damage::Directory { 404 } else { 500 };
+            let want = if damage == Damage::Directory {
+                404
+            } else {
+                500
+            };
             assert_eq!(answer.status, want, "{name}: {}", answer.text());
             let error = &answer.json()["error"];
             let words = error.as_str().or(error["message"].as_str()).unwrap();
@@ -92,7 +120,10 @@ fn damaged_files_are_refused_in_words_and_the_model_before_stays() {
         }
     }
     assert_eq!(desk.script.counts().submitted, 0);
-    assert_eq!(desk.get("/api/ps").json()["models"][0]["name"], json!("tiny"));
+    assert_eq!(
+        desk.get("/api/ps").json()["models"][0]["name"],
+        json!("tiny")
+    );
     desk.chat("Hello", 2);
 }
 
@@ -103,11 +134,18 @@ fn an_idle_model_gives_its_memory_back_and_comes_again() {
         ..Plan::default()
     });
     let before = desk.chat("Hello", 6);
-    wait_until("the memory is given back", || desk.script.counts().weights_alive == 0);
+    wait_until("the memory is given back", || {
+        desk.script.counts().weights_alive == 0
+    });
     assert_eq!(desk.get("/api/ps").json(), json!({ "models": [] }));
     assert_eq!(desk.chat("Hello", 6), before);
     let mut body = chat("Hello", 1);
     body.as_object_mut().unwrap().remove("model");
-    wait_until("the memory is given back", || desk.script.counts().weights_alive == 0);
-    assert_eq!(desk.post("/v1/chat/completions", &body).answer().status, 200);
+    wait_until("the memory is given back", || {
+        desk.script.counts().weights_alive == 0
+    });
+    assert_eq!(
+        desk.post("/v1/chat/completions", &body).answer().status,
+        200
+    );
 }

@@ -8,13 +8,22 @@ use super::desk::{Desk, Plan, chat, chat_stream};
 
 /// The ids of a text of letters, then the model's own end.
 fn reply(desk: &Desk, bytes: &[u8]) {
-    let end = TinyModel::llama().token_id(candor_testkit::TURN_END).unwrap();
-    let tokens: Vec<u32> = bytes.iter().map(|byte| u32::from(*byte)).chain([end]).collect();
+    let end = TinyModel::llama()
+        .token_id(candor_testkit::TURN_END)
+        .unwrap();
+    let tokens: Vec<u32> = bytes
+        .iter()
+        .map(|byte| u32::from(*byte))
+        .chain([end])
+        .collect();
     desk.script.reply(&tokens);
 }
 
 fn join(events: &[Value], pointer: &str) -> String {
-    events.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect()
+    events
+        .iter()
+        .filter_map(|event| event.pointer(pointer)?.as_str())
+        .collect()
 }
 
 #[test]
@@ -34,14 +43,19 @@ fn every_protocol_gives_the_same_words_whole_and_in_pieces() {
         let verdict = &json["candor"]["backend"]["f2"]["verdict"];
         assert_eq!(verdict, &json!("not_needed"), "{path}");
         assert_eq!(answer.header("x-candor-backend"), Some("cpu"), "{path}");
-        assert_eq!(answer.header("x-candor-verdict"), Some("not_needed"), "{path}");
+        assert_eq!(
+            answer.header("x-candor-verdict"),
+            Some("not_needed"),
+            "{path}"
+        );
         body["stream"] = json!(true);
         reply(&desk, b"hello");
         let answer = desk.post(path, &body).answer();
         assert_eq!(answer.header("x-candor-backend"), Some("cpu"), "{path}");
         let lines = answer.text().lines().filter(|line| line.starts_with('{'));
-        let mut events: Vec<Value> =
-            lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut events: Vec<Value> = lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         events.extend(answer.events());
         assert_eq!(join(&events, piece), "hello", "{path}: {}", answer.text());
         let told = events.iter().filter(|event| event.get("candor").is_some());
@@ -94,12 +108,20 @@ fn every_protocol_gives_the_same_words_whole_and_in_pieces() {
 #[test]
 fn figures_are_true_and_told_when_they_are_asked_for() {
     let desk = Desk::new();
-    let whole = desk.post("/v1/chat/completions", &chat("Hello", 9)).answer().json();
+    let whole = desk
+        .post("/v1/chat/completions", &chat("Hello", 9))
+        .answer()
+        .json();
     let usage = &whole["usage"];
     assert_eq!(usage["completion_tokens"], json!(9));
     let mut body = chat_stream("Hello", 9);
     let plain = desk.post("/v1/chat/completions", &body).answer();
-    assert!(plain.events().iter().all(|event| event.get("usage").is_none()));
+    assert!(
+        plain
+            .events()
+            .iter()
+            .all(|event| event.get("usage").is_none())
+    );
     assert!(plain.text().ends_with("data: [DONE]\n\n"));
     body["stream_options"] = json!({ "include_usage": true });
     let told = desk.post("/v1/chat/completions", &body).answer().events();
@@ -111,7 +133,11 @@ fn figures_are_true_and_told_when_they_are_asked_for() {
     let prompt = last["usage"]["prompt_tokens"].as_u64().unwrap();
     let cached = &last["usage"]["prompt_tokens_details"]["cached_tokens"];
     assert_eq!(cached, &json!(prompt - 1));
-    assert!(told[..told.len() - 1].iter().all(|event| event["usage"].is_null()));
+    assert!(
+        told[..told.len() - 1]
+            .iter()
+            .all(|event| event["usage"].is_null())
+    );
 }
 
 #[test]
@@ -161,11 +187,19 @@ fn characters_are_never_cut_and_every_event_is_utf8() {
         let want = String::from_utf8_lossy(bytes);
         // A byte is a token of this model: every character comes in as many pieces as it has bytes.
         reply(&desk, bytes);
-        let whole = desk.post("/v1/chat/completions", &chat("Hello", 99)).answer().json();
+        let whole = desk
+            .post("/v1/chat/completions", &chat("Hello", 99))
+            .answer()
+            .json();
         assert_eq!(whole["choices"][0]["message"]["content"], json!(want));
         reply(&desk, bytes);
-        let events = desk.post("/v1/chat/completions", &chat_stream("Hello", 99)).answer().events();
-        let pieces = events.iter().filter_map(|event| event.pointer("/choices/0/delta/content"));
+        let events = desk
+            .post("/v1/chat/completions", &chat_stream("Hello", 99))
+            .answer()
+            .events();
+        let pieces = events
+            .iter()
+            .filter_map(|event| event.pointer("/choices/0/delta/content"));
         let mut text = String::new();
         for piece in pieces.filter_map(Value::as_str) {
             text.push_str(piece);
@@ -183,19 +217,30 @@ fn probabilities_are_told_where_they_are_asked_for() {
     body["logprobs"] = json!(true);
     body["top_logprobs"] = json!(3);
     let whole = desk.post("/v1/chat/completions", &body).answer().json();
-    let told = whole.pointer("/choices/0/logprobs/content").unwrap().as_array().unwrap().clone();
+    let told = whole
+        .pointer("/choices/0/logprobs/content")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .clone();
     assert_eq!(told.len(), 4);
     for token in &told {
         let top = token["top_logprobs"].as_array().unwrap();
         assert_eq!(top.len(), 3);
         // Greedy: the token that was written is the likeliest.
-        assert_eq!((&top[0]["token"], &top[0]["logprob"]), (&token["token"], &token["logprob"]));
+        assert_eq!(
+            (&top[0]["token"], &top[0]["logprob"]),
+            (&token["token"], &token["logprob"])
+        );
         assert!(token["logprob"].as_f64().unwrap() <= 0.0);
     }
     body["stream"] = json!(true);
     let events = desk.post("/v1/chat/completions", &body).answer().events();
     let pieces = events.iter().filter_map(|event| {
-        event.pointer("/choices/0/logprobs/content")?.as_array().cloned()
+        event
+            .pointer("/choices/0/logprobs/content")?
+            .as_array()
+            .cloned()
     });
     assert_eq!(pieces.flatten().collect::<Vec<_>>(), told);
     // A banned token is not written.
@@ -203,7 +248,9 @@ fn probabilities_are_told_where_they_are_asked_for() {
     body["stream"] = json!(false);
     body["logit_bias"] = json!({ first.to_string(): -100 });
     let other = desk.post("/v1/chat/completions", &body).answer().json();
-    let now = other.pointer("/choices/0/logprobs/content/0/token").unwrap();
+    let now = other
+        .pointer("/choices/0/logprobs/content/0/token")
+        .unwrap();
     assert_ne!(now, &told[0]["token"]);
 }
 
@@ -211,25 +258,128 @@ fn probabilities_are_told_where_they_are_asked_for() {
 fn text_becomes_tokens_and_tokens_text() {
     let desk = Desk::new();
     let text = "Grüße 田中 🙂 <|im_end|>";
-    let ids = desk.post("/tokenize", &json!({ "text": text })).answer().json()["ids"].clone();
+    let ids = desk
+        .post("/tokenize", &json!({ "text": text }))
+        .answer()
+        .json()["ids"]
+        .clone();
     assert!(ids.as_array().unwrap().len() > 5);
-    let back = desk.post("/detokenize", &json!({ "ids": ids })).answer().json();
+    let back = desk
+        .post("/detokenize", &json!({ "ids": ids }))
+        .answer()
+        .json();
     assert_eq!(back["text"], json!(text));
     let counted = desk.post(
         "/v1/messages/count_tokens",
         &json!({ "messages": [{ "role": "user", "content": "Hello" }] }),
     );
     let counted = counted.answer().json()["input_tokens"].clone();
-    let usage = desk.post("/v1/chat/completions", &chat("Hello", 1)).answer().json();
+    let usage = desk
+        .post("/v1/chat/completions", &chat("Hello", 1))
+        .answer()
+        .json();
     assert_eq!(counted, usage["usage"]["prompt_tokens"]);
-    let wrong = desk.post("/detokenize", &json!({ "ids": [4_000_000_000_u32] })).answer();
+    let wrong = desk
+        .post("/detokenize", &json!({ "ids": [4_000_000_000_u32] }))
+        .answer();
     assert_eq!(wrong.status, 400);
+}
+
+#[test]
+fn texts_become_vectors_of_length_one() {
+    let desk = Desk::new();
+    let body = json!({ "model": "tiny", "input": ["a bird", "a stone"] });
+    let answer = desk.post("/v1/embeddings", &body).answer().json();
+    let vector = |i: usize| -> Vec<f64> {
+        let list = answer["data"][i]["embedding"].as_array();
+        let list = list.unwrap_or_else(|| panic!("{answer}"));
+        list.iter().map(|number| number.as_f64().unwrap()).collect()
+    };
+    for i in 0..2 {
+        let length: f64 = vector(i).iter().map(|x| x * x).sum();
+        assert!((length - 1.0).abs() < 1e-4, "{length}");
+    }
+    assert_ne!(vector(0), vector(1));
+    let same = desk
+        .post("/api/embed", &json!({ "model": "tiny", "input": "a bird" }))
+        .answer();
+    assert_eq!(same.json()["embeddings"][0], answer["data"][0]["embedding"]);
+    let mut body = body.clone();
+    body["encoding_format"] = json!("base64");
+    let packed = desk.post("/v1/embeddings", &body).answer().json();
+    let text = packed["data"][0]["embedding"].as_str().unwrap();
+    assert_eq!(text.len(), (vector(0).len() * 4).div_ceil(3) * 4);
+    body["dimensions"] = json!(7);
+    assert_eq!(desk.post("/v1/embeddings", &body).answer().status, 400);
+}
+
+#[test]
+fn a_reply_keeps_to_the_form_that_was_asked_for() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "city": { "type": "string", "maxLength": 5 } },
+        "required": ["city"],
+        "additionalProperties": false,
+    });
+    let desk = Desk::new();
+    let mut body = chat("Hello", 200);
+    body["response_format"] =
+        json!({ "type": "json_schema", "json_schema": { "name": "c", "schema": schema } });
+    let answer = desk.post("/v1/chat/completions", &body).answer().json();
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    let read: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert!(
+        read["city"].is_string() && !text.contains([' ', '\n']),
+        "{text}"
+    );
+    // A call that is required is one, whole and in a stream.
+    let function = json!({ "name": "weather", "parameters": schema });
+    let mut body = chat("Hello", 200);
+    body["tools"] = json!([{ "type": "function", "function": function }]);
+    for choice in [
+        json!("required"),
+        json!({ "type": "function", "function": { "name": "weather" } }),
+    ] {
+        body["tool_choice"] = choice;
+        body["stream"] = json!(false);
+        let answer = desk.post("/v1/chat/completions", &body).answer().json();
+        let choice = &answer["choices"][0];
+        assert_eq!(choice["finish_reason"], json!("tool_calls"), "{answer}");
+        let call = &choice["message"]["tool_calls"][0];
+        assert_eq!(call["function"]["name"], json!("weather"));
+        let arguments = call["function"]["arguments"].as_str().unwrap();
+        assert!(serde_json::from_str::<Value>(arguments).unwrap()["city"].is_string());
+        body["stream"] = json!(true);
+        let events = desk.post("/v1/chat/completions", &body).answer().events();
+        let calls = events
+            .iter()
+            .filter_map(|event| event.pointer("/choices/0/delta/tool_calls/0/function/arguments"));
+        assert_eq!(calls.collect::<Vec<_>>(), [&json!(arguments)]);
+    }
+    body["tool_choice"] = json!({ "type": "function", "function": { "name": "other" } });
+    assert_eq!(
+        desk.post("/v1/chat/completions", &body).answer().status,
+        400
+    );
+    // A schema that cannot be kept to is refused, not ignored.
+    let mut body = chat("Hello", 9);
+    let strange = json!({ "type": "object", "unevaluatedProperties": { "type": 7 } });
+    body["response_format"] =
+        json!({ "type": "json_schema", "json_schema": { "name": "c", "schema": strange } });
+    assert_eq!(
+        desk.post("/v1/chat/completions", &body).answer().status,
+        400
+    );
 }
 
 #[test]
 fn a_long_silence_has_signs_of_life() {
     for (path, body, sign) in [
-        ("/v1/chat/completions", chat_stream("Hello", 3), ": still here"),
+        (
+            "/v1/chat/completions",
+            chat_stream("Hello", 3),
+            ": still here",
+        ),
         (
             "/v1/messages",
             json!({
@@ -252,7 +402,11 @@ fn a_long_silence_has_signs_of_life() {
         let mut sent = desk.post(path, &body);
         sent.wait_for(sign);
         desk.script.release();
-        sent.wait_for(if path.starts_with("/api") { "\"done\":true" } else { "candor" });
+        sent.wait_for(if path.starts_with("/api") {
+            "\"done\":true"
+        } else {
+            "candor"
+        });
     }
 }
 
@@ -264,7 +418,7 @@ fn a_device_that_is_lost_ends_the_answer_in_words() {
         let mut body = chat("Hello", 20);
         body["stream"] = json!(streams);
         let answer = desk.post("/v1/chat/completions", &body).answer();
-        let want = if streams { 200 } else { 503 };
+        let want = if streams { 200 } else { 500 };
         assert_eq!(answer.status, want, "{}", answer.text());
         assert!(answer.text().contains("\"error\""), "{}", answer.text());
         assert!(!answer.text().contains("[DONE]"));

@@ -10,7 +10,10 @@ use super::desk::{Desk, Plan, chat, chat_stream};
 fn each_of_many_gets_its_own_reply() {
     let questions: Vec<String> = (0..24).map(|i| format!("Question {i}")).collect();
     let control = Desk::new();
-    let alone: Vec<String> = questions.iter().map(|text| control.chat(text, 20)).collect();
+    let alone: Vec<String> = questions
+        .iter()
+        .map(|text| control.chat(text, 20))
+        .collect();
     let desk = Desk::with(Plan {
         slots: 4,
         ..Plan::default()
@@ -22,7 +25,10 @@ fn each_of_many_gets_its_own_reply() {
     for (sent, want) in sent.into_iter().zip(&alone) {
         let answer = sent.answer();
         assert_eq!(answer.status, 200, "{}", answer.text());
-        assert_eq!(answer.json()["choices"][0]["message"]["content"], json!(want));
+        assert_eq!(
+            answer.json()["choices"][0]["message"]["content"],
+            json!(want)
+        );
     }
     assert_eq!(desk.metric("candor_abandoned_total"), 0);
 }
@@ -47,14 +53,22 @@ fn a_full_queue_says_when_to_come_back() {
             json!({ "max_tokens": 2, "messages": [{ "role": "user", "content": "a" }] }),
             "/error/type",
         ),
-        ("/api/generate", json!({ "model": "tiny", "prompt": "a" }), "/error"),
+        (
+            "/api/generate",
+            json!({ "model": "tiny", "prompt": "a" }),
+            "/error",
+        ),
         ("/tokenize", json!({ "text": "a" }), "/error/code"),
     ];
     for (path, body, says) in paths {
         let answer = desk.post(path, &body).answer();
         assert_eq!(answer.status, 429, "{path}");
         assert_eq!(answer.header("retry-after"), Some("2"), "{path}");
-        assert!(answer.json().pointer(says).is_some(), "{path}: {}", answer.text());
+        assert!(
+            answer.json().pointer(says).is_some(),
+            "{path}: {}",
+            answer.text()
+        );
     }
     // More replies to one request than there are places are no way around it.
     desk.script.release();
@@ -63,7 +77,10 @@ fn a_full_queue_says_when_to_come_back() {
     }
     let mut body = chat("Hello", 2);
     body["n"] = json!(4);
-    assert_eq!(desk.post("/v1/chat/completions", &body).answer().status, 429);
+    assert_eq!(
+        desk.post("/v1/chat/completions", &body).answer().status,
+        429
+    );
     desk.wait_inside(0);
 }
 
@@ -80,7 +97,11 @@ fn a_slow_reader_holds_nobody_up() {
         .answer()
         .events()
         .iter()
-        .filter_map(|event| event["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
+        .filter_map(|event| {
+            event["choices"][0]["delta"]["content"]
+                .as_str()
+                .map(str::to_owned)
+        })
         .collect();
     assert_eq!(text.chars().count(), 3_000);
 }
