@@ -126,6 +126,26 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// A request from its place in the queue on. Dropped before it is done, it counts as abandoned;
+/// in any case it stops what was begun for it.
+struct Asked {
+    shared: Shared,
+    cancel: CancelToken,
+    is_done: bool,
+    /// Given back last.
+    _place: Arc<Place>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        if !self.is_done {
+            self.shared.metrics.abandoned();
+        }
+        self.shared.used();
+    }
+}
+
 /// A request that the engine has.
 pub(crate) struct Answering {
     pub(crate) shared: Shared,
@@ -137,14 +157,13 @@ pub(crate) struct Answering {
     pub(crate) created_s: i64,
     /// Why the template was not used as it is, if so.
     pub(crate) fallback: Option<String>,
-    cancel: CancelOnDrop,
-    _place: Place,
+    asked: Asked,
 }
 
 impl Answering {
     /// Another end that stops it, for whoever is dropped first.
     pub(crate) fn also_stopped_by(&self) -> CancelOnDrop {
-        CancelOnDrop(self.cancel.0.clone())
+        CancelOnDrop(self.asked.cancel.clone())
     }
 
     /// Waits until a reply goes on.
@@ -167,10 +186,7 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        if self.courses.iter().any(|course| !course.has_ended()) {
-            self.shared.metrics.abandoned();
-        }
-        self.shared.used();
+        self.asked.is_done = self.courses.iter().all(Course::is_complete);
     }
 }
 
@@ -179,29 +195,33 @@ impl Drop for Answering {
 /// # Errors
 /// [`Fault`].
 pub(crate) async fn ask(shared: &Shared, ask: Ask) -> Result<Answering, Fault> {
-    let place = enter(shared, ask.count.max(1))?;
-    let cancel = CancelOnDrop(CancelToken::new());
-    let token = cancel.0.clone();
-    let shared = shared.clone();
+    let place = Arc::new(enter(shared, ask.count.max(1))?);
+    let mut asked = Asked {
+        shared: shared.clone(),
+        cancel: CancelToken::new(),
+        is_done: false,
+        _place: Arc::clone(&place),
+    };
+    let (shared, cancel) = (shared.clone(), asked.cancel.clone());
     // Loading, rendering and encoding may take long; the flag ends them if nobody waits any more.
+    // The place is taken until they have ended.
     let work = tokio::task::spawn_blocking(move || {
-        let begun = begin(&shared, ask, &token)?;
-        Ok((shared, begun, place))
+        let _place = place;
+        begin(&shared, ask, &cancel)
     });
-    let (shared, begun, place) = work.await.unwrap_or_else(|_| {
+    let begun = work.await.unwrap_or_else(|_| {
         let message = "the request broke down before it reached the engine";
         Err(Fault::new(FaultKind::Internal, message))
-    })?;
-    let created_s = shared.now_s();
+    });
+    let begun = begun.inspect_err(|_| asked.is_done = true)?;
     Ok(Answering {
-        shared,
+        shared: asked.shared.clone(),
         opened: begun.opened,
         courses: begun.courses,
         seed: begun.seed,
-        created_s,
+        created_s: asked.shared.now_s(),
         fallback: begun.fallback,
-        cancel,
-        _place: place,
+        asked,
     })
 }
 

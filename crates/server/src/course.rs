@@ -108,6 +108,7 @@ pub(crate) struct Course {
     has_calls: bool,
     moved: Option<String>,
     ended: bool,
+    stopped: bool,
 }
 
 impl Course {
@@ -119,12 +120,18 @@ impl Course {
             has_calls: false,
             moved: None,
             ended: false,
+            stopped: false,
         }
     }
 
     /// Whether its end was heard.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// Whether it has come to its own end, and was not stopped before.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.ended && !self.stopped
     }
 
     /// Waits until there is more to take.
@@ -167,6 +174,7 @@ impl Course {
             FinishReason::StopString => Finish::StopString,
             FinishReason::Length | FinishReason::ContextFull => Finish::Length,
             FinishReason::Cancelled => {
+                self.stopped = true;
                 let message = "the reply was stopped here";
                 return Heard::Failed(Fault::new(FaultKind::Unavailable, message));
             }

@@ -277,7 +277,7 @@ fn what_does_not_fit_is_said_with_both_numbers() {
         context: 512,
         ..Plan::default()
     });
-    let long = "word ".repeat(200);
+    let long = "word ".repeat(1_000);
     for (path, body) in [
         (CHAT, chat(&long, 8)),
         ("/v1/completions", json!({ "prompt": long })),

@@ -106,8 +106,8 @@ fn a_stream_that_is_left_has_sent_a_beginning_of_the_whole() {
 
 #[test]
 fn a_client_that_leaves_while_its_prompt_is_read_has_no_further_chunk_read() {
-    // Some four chunks of 512 tokens: a byte is a token here.
-    let question = "a word ".repeat(280);
+    // Some five chunks of 512 tokens.
+    let question = "a word ".repeat(900);
     for streams in [false, true] {
         let mut body = chat(&question, 8);
         body["stream"] = json!(streams);
@@ -158,17 +158,33 @@ fn one_that_leaves_touches_no_other() {
         desk.script.wait_until_stalled();
         let mut body = chat("Leave", 30);
         body["stream"] = json!(streams);
-        desk.script.at_forward(9, Fault::Stall);
         let leaves = desk.post("/v1/chat/completions", &body);
-        desk.wait_inside(2);
-        desk.script.release();
-        desk.script.wait_until_stalled();
+        // Both are in the forward that stands still when one of them leaves.
+        while !computes_two(&desk) {
+            let next = desk.script.counts().submitted;
+            desk.script.at_forward(next, Fault::Stall);
+            desk.script.release();
+            desk.script.wait_until_stalled();
+        }
         leaves.leave();
+        desk.wait_inside(1);
+        // The other one needs this forward; the next is for it alone.
+        let forwards = desk.script.counts().submitted;
+        desk.script.release();
         let answer = stays.answer().json();
         assert_eq!(answer["choices"][0]["message"]["content"], json!(alone));
+        let later = &desk.script.batches()[forwards..];
+        assert!(later.iter().all(|batch| batch.rows.len() == 1));
         desk.wait_inside(0);
         assert_eq!(desk.metric("candor_abandoned_total"), 1);
     }
+}
+
+/// Whether the last forward has rows of two requests.
+fn computes_two(desk: &Desk) -> bool {
+    let batches = desk.script.batches();
+    let rows = &batches.last().unwrap().rows;
+    rows.iter().any(|row| row.slot != rows[0].slot)
 }
 
 #[test]
