@@ -22,6 +22,10 @@ pub const CONSTRAINT_BYTES_MAX: usize = 256 << 10;
 /// Levels of a schema's braces: it is read by functions that call themselves.
 const SCHEMA_DEPTH_MAX: usize = 64;
 
+/// Levels of brackets of an expression or a grammar, for the same reason. What stands in quotes
+/// does not count.
+const BRACKETS_DEPTH_MAX: usize = 128;
+
 /// What a reply has to look like.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constraint {
@@ -47,8 +51,13 @@ pub enum ConstraintError {
         found: usize,
     },
     /// It is nested too deeply.
-    #[error("the JSON schema is nested deeper than {SCHEMA_DEPTH_MAX} levels")]
-    TooDeep,
+    #[error("the {what} is nested deeper than {max} levels")]
+    TooDeep {
+        /// Which kind it is.
+        what: &'static str,
+        /// The most allowed.
+        max: usize,
+    },
     /// It is wrong, or says something that cannot be followed.
     #[error("the {what} cannot be followed: {reason}")]
     Refused {
@@ -72,17 +81,28 @@ impl Constraint {
     }
 
     fn check(&self) -> Result<(), ConstraintError> {
-        let found = match self {
-            Self::JsonObject => 0,
-            Self::JsonSchema(schema) if depth(schema) > SCHEMA_DEPTH_MAX => {
-                return Err(ConstraintError::TooDeep);
+        let what = self.what();
+        // The length first: the depth is counted along it.
+        let (found, depth, max) = match self {
+            Self::JsonObject => return Ok(()),
+            Self::JsonSchema(schema) => {
+                let depth = depth(schema);
+                let found = match depth > SCHEMA_DEPTH_MAX {
+                    // Writing it down calls itself too.
+                    true => 0,
+                    false => schema.to_string().len(),
+                };
+                (found, depth, SCHEMA_DEPTH_MAX)
             }
-            Self::JsonSchema(schema) => schema.to_string().len(),
-            Self::Regex(text) | Self::Lark(text) => text.len(),
+            Self::Regex(text) | Self::Lark(text) => {
+                (text.len(), brackets(text), BRACKETS_DEPTH_MAX)
+            }
         };
         if found > CONSTRAINT_BYTES_MAX {
-            let what = self.what();
             return Err(ConstraintError::TooLong { what, found });
+        }
+        if depth > max {
+            return Err(ConstraintError::TooDeep { what, max });
         }
         Ok(())
     }
@@ -113,6 +133,25 @@ fn depth(value: &Value) -> usize {
             Value::Object(fields) => open.extend(fields.values().map(|field| (field, depth + 1))),
             _ => {}
         }
+    }
+    deepest
+}
+
+/// Levels of brackets outside quotes.
+fn brackets(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
     }
     deepest
 }

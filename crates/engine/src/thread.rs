@@ -146,7 +146,7 @@ impl Worker {
                     self.inbox.backlog.push_front(command);
                     // A person does not wait until programs are through.
                     let persons = self.inbox.take_persons();
-                    return persons.into_iter().for_each(|request| self.accept(*request));
+                    return persons.into_iter().for_each(|request| self.accept(request));
                 }
                 Command::Load(job) => self.load(*job),
                 Command::Generate(request) => self.accept(*request),

@@ -69,7 +69,20 @@ fn what_cannot_be_followed_is_refused_before_anything_runs() {
         ));
     }
     let deep = Constraint::JsonSchema(nested(SCHEMA_DEPTH_MAX + 1));
-    assert_eq!(refusal(deep), Some(ConstraintError::TooDeep));
+    let too_deep = |what, max| Some(ConstraintError::TooDeep { what, max });
+    assert_eq!(refusal(deep), too_deep("JSON schema", SCHEMA_DEPTH_MAX));
+    let open = |levels: usize| ["(".repeat(levels), "a".into(), ")".repeat(levels)].concat();
+    let levels = BRACKETS_DEPTH_MAX + 1;
+    let grammar = lark(&format!("start: {}", open(levels)));
+    assert_eq!(refusal(grammar), too_deep("grammar", BRACKETS_DEPTH_MAX));
+    let deep = regex(&open(levels));
+    assert_eq!(
+        refusal(deep),
+        too_deep("regular expression", BRACKETS_DEPTH_MAX)
+    );
+    assert_eq!(refusal(regex(&open(BRACKETS_DEPTH_MAX))), None);
+    let quoted = lark(&format!("start: \"{}\"", "(".repeat(1_000)));
+    assert_eq!(refusal(quoted), None, "what is quoted opens nothing");
     assert_eq!(
         refusal(Constraint::JsonSchema(nested(SCHEMA_DEPTH_MAX))),
         None

@@ -328,7 +328,8 @@ fn xtc_leaves_the_least_likely_of_the_top_choices_as_often_as_asked() {
 #[test]
 fn a_bias_moves_shares_and_forbids() {
     let logits = logits_of(&[0.1, 0.4, 0.2, 0.3]);
-    let cases: [(&[(u32, f32)], Option<u32>); 5] = [
+    type Case<'a> = (&'a [(u32, f32)], Option<u32>);
+    let cases: [Case<'_>; 5] = [
         (&[], Some(1)),
         (&[(1, -100.0)], Some(3)),
         (&[(0, 2.0)], Some(0)),

@@ -65,7 +65,7 @@ impl Inbox {
     }
 
     /// Takes out what persons asked for, as far as it is for the model that is loaded now.
-    pub(super) fn take_persons(&mut self) -> Vec<Box<GenerateRequest>> {
+    pub(super) fn take_persons(&mut self) -> Vec<GenerateRequest> {
         let mut persons = Vec::new();
         let mut is_for_this_model = true;
         for command in mem::take(&mut self.backlog) {
@@ -74,7 +74,7 @@ impl Inbox {
                 Command::Generate(request)
                     if is_for_this_model && request.priority == Priority::Interactive =>
                 {
-                    persons.push(request);
+                    persons.push(*request);
                 }
                 other => self.backlog.push_back(other),
             }

@@ -97,3 +97,14 @@ fn penalties_dry_and_xtc_change_what_llama_cpp_changes() {
     }
     assert!(changed > 100 && removed > 100, "{changed} {removed}");
 }
+
+#[test]
+fn a_repetition_ends_at_the_tokens_at_which_llama_cpp_ends_it() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = path.join("../../tests/golden/models/s04-llama-q8_0.gguf");
+    let file = candor_modelfile::ModelFile::open(&path).unwrap();
+    let spec = file.index().tokenizer.as_ref().unwrap();
+    let tokenizer = candor_text::Tokenizer::from_spec(spec).unwrap();
+    let found = crate::request::breakers(&tokenizer);
+    assert_eq!(found, ids(&read()["breakers"]));
+}

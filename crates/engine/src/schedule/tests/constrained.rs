@@ -196,3 +196,52 @@ fn a_reply_tells_how_likely_its_tokens_were_without_the_mask() {
         assert!(told.chosen < told.top[0].1);
     }
 }
+
+#[test]
+fn what_is_made_to_cost_much_ends_all_the_same() {
+    let many: Vec<Value> = (0..400)
+        .map(|i| json!({"const": format!("case {i}")}))
+        .collect();
+    let keys = (0..300).map(|i| (format!("key{i}"), json!({"type": "string"})));
+    let cases = [
+        Constraint::Regex(String::from("((a|b|c){1,1000}){1,1000}")),
+        Constraint::Regex(String::from("(.*a.*b.*c.*){20}d")),
+        Constraint::Lark(String::from("start: start start | \"a\"")),
+        Constraint::Lark(String::from(
+            "start: x x x x x x x x\nx: y*\ny: \"a\" | \"\"",
+        )),
+        Constraint::Lark(format!("start: {}", "(".repeat(20_000))),
+        Constraint::JsonSchema(json!({"type": "string", "minLength": 1_000_000})),
+        Constraint::JsonSchema(json!({"type": "array", "items": {"$ref": "#"}})),
+        Constraint::JsonSchema(json!({"type": "string", "pattern": "^(a+)+$"})),
+        Constraint::JsonSchema(json!({"anyOf": many})),
+        Constraint::JsonSchema(
+            json!({"type": "object", "properties": Value::Object(keys.collect())}),
+        ),
+        Constraint::JsonSchema(json!({"$ref": "#"})),
+    ];
+    for constraint in cases {
+        let mut bench = Bench::new(512, 1);
+        let what = format!("{constraint:?}");
+        let mut options = options(prompt(1, 9), 40);
+        options.sampling.temperature = 1.0;
+        options.constraint = Some(constraint);
+        let (model, cancel) = (&bench.live.info, CancelToken::new());
+        let Ok(request) = crate::GenerateRequest::new(model, options, cancel) else {
+            continue;
+        };
+        let log = request.log();
+        let tokenizer = Arc::clone(&model.tokenizer);
+        bench.sequences.push(Sequence::new(request, tokenizer));
+        bench.run();
+        let end = end_of(&log);
+        let is_bounded = match end {
+            Event::Finished { reason, .. } => {
+                matches!(reason, FinishReason::Stop | FinishReason::Length)
+            }
+            Event::Failed { code, .. } => code == TurnCode::Stuck,
+            _ => false,
+        };
+        assert!(is_bounded, "{end:?} of {}", &what[..what.len().min(200)]);
+    }
+}
