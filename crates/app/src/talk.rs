@@ -1,17 +1,36 @@
 //! The calls that are about conversations as a whole: where they stand, what is found in them,
 //! which branch is shown, and the long texts that go with a message.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 use crate::app::App;
+use crate::conversations::transfer::{Talk, TalkFile, markdown, read};
 use crate::error::Error;
-use crate::library;
 use crate::turns::QUESTION_BYTES_MAX;
 use crate::wire::{
-    Card, Code, Conversation, ConversationId, ConversationSummary, Found, MessageId, Place,
+    Card, Code, Conversation, ConversationId, ConversationSummary, ExportFormat, Exported, Found,
+    Imported, MessageId, Place,
 };
+use crate::{library, words};
+
+/// Longest name that is given to a file, without its ending. File systems take 255 bytes.
+const NAME_CHARS_MAX: usize = 60;
+
+/// Whether a file is to be opened as a model: by its ending, or by its first bytes.
+pub fn looks_like_model(path: &Path) -> bool {
+    let ends = |end: &str| {
+        path.extension()
+            .is_some_and(|found| found.eq_ignore_ascii_case(end))
+    };
+    if ends("gguf") || ends("apr") {
+        return true;
+    }
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && (&magic == b"GGUF" || magic.starts_with(b"APR"))
+}
 
 impl App {
     /// Pins a conversation or puts it into a folder.
@@ -101,6 +120,101 @@ impl App {
         self.inner.store.add_card(&name, &text)
     }
 
+    /// A name for the file of an export: the title, or the day.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`], or the store cannot be read.
+    pub fn export_name(
+        &self,
+        id: Option<ConversationId>,
+        format: ExportFormat,
+    ) -> Result<String, Error> {
+        let name = match id {
+            Some(id) => self.inner.store.summary(id)?.title,
+            None => format!("Candor {}", words::day(self.inner.now_ms())),
+        };
+        let is_kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
+        let name: String = name.chars().filter(is_kept).take(NAME_CHARS_MAX).collect();
+        let end = match format {
+            ExportFormat::Json => "json",
+            ExportFormat::Markdown => "md",
+        };
+        Ok(format!("{}.{end}", name.trim()))
+    }
+
+    /// Writes one conversation, or all of them, into a file. What was there is only replaced once
+    /// all of it is written.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`], [`Code::Storage`] if the store cannot be read or the file not written.
+    pub fn export_conversations(
+        &self,
+        id: Option<ConversationId>,
+        format: ExportFormat,
+        path: &Path,
+    ) -> Result<Exported, Error> {
+        let store = &self.inner.store;
+        let ids = match id {
+            Some(id) => vec![id],
+            None => {
+                let mut ids: Vec<_> = store.summaries()?.iter().map(|talk| talk.id).collect();
+                ids.sort_unstable();
+                ids
+            }
+        };
+        let talks = ids.iter().map(|id| store.talk(*id));
+        let talks = talks.collect::<Result<Vec<Talk>, Error>>()?;
+        let text = match format {
+            ExportFormat::Json => {
+                // Plain values always become JSON.
+                serde_json::to_string_pretty(&TalkFile::new(talks)).unwrap_or_default()
+            }
+            ExportFormat::Markdown => {
+                let each: Vec<String> = talks.iter().map(markdown).collect();
+                each.join("\n")
+            }
+        };
+        let unwritten = |source: io::Error| {
+            let message = format!("{} could not be written: {source}.", path.display());
+            Error::new(Code::Storage, message).because(source)
+        };
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
+        if let Err(error) = written {
+            // Half a file helps nobody.
+            let _ = fs::remove_file(&part);
+            return Err(unwritten(error));
+        }
+        Ok(Exported {
+            path: path.display().to_string(),
+            conversations: count(ids.len()),
+        })
+    }
+
+    /// Takes conversations in from a file that this program, ChatGPT, Open WebUI or llama.cpp's web
+    /// page has written. They are added to those that are here.
+    ///
+    /// # Errors
+    /// [`Code::Refused`] with what was found instead, [`Code::TooLong`] beyond the limits, or the
+    /// store cannot be written.
+    pub fn import_conversations(&self, path: &Path) -> Result<Imported, Error> {
+        let taken = read(path)?;
+        let mut imported = Imported {
+            source: taken.source.to_owned(),
+            left_out: taken.left_out,
+            ..Imported::default()
+        };
+        for talk in &taken.talks {
+            let id = self.inner.store.add_talk(talk, self.inner.now_ms())?;
+            imported.first = imported.first.or(Some(id));
+            imported.conversations += 1;
+            imported.messages += count(talk.messages.len());
+        }
+        self.inner.publish_conversations();
+        Ok(imported)
+    }
+
     /// The words of a card.
     ///
     /// # Errors
@@ -113,4 +227,8 @@ impl App {
 fn too_long(name: &str) -> Error {
     let message = format!("{name} is too long for any model; take a part of it.");
     Error::new(Code::TooLong, message)
+}
+
+fn count(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

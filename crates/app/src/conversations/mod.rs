@@ -12,6 +12,7 @@ mod salvage;
 mod schema;
 mod search;
 mod summaries;
+pub(crate) mod transfer;
 mod unsent;
 
 use std::fs::{self, File, TryLockError};

@@ -59,7 +59,7 @@ impl Store {
         id: ConversationId,
         title: &str,
     ) -> Result<ConversationSummary, Error> {
-        let title: String = title.trim().chars().take(TITLE_CHARS_MAX).collect();
+        let title = title_name(title);
         if !title.is_empty() {
             let sql = "UPDATE conversation SET title = ?2 WHERE id = ?1 AND deleted_ms IS NULL";
             self.connection().execute(sql, params![id, title])?;
@@ -113,7 +113,11 @@ impl Store {
     }
 }
 
-fn folder_name(name: &str) -> Option<String> {
+pub(super) fn folder_name(name: &str) -> Option<String> {
     let name: String = name.trim().chars().take(FOLDER_CHARS_MAX).collect();
     Some(name).filter(|name| !name.is_empty())
+}
+
+pub(super) fn title_name(title: &str) -> String {
+    title.trim().chars().take(TITLE_CHARS_MAX).collect()
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use candor_app::App;
-use candor_app::wire::{Code, MessageState, Place, Settings};
+use candor_app::wire::{Code, ExportFormat, MessageState, Place, Settings};
 use candor_backend::Feed;
 use candor_testkit::scripted::Fault;
 
@@ -277,4 +277,47 @@ fn places_and_folders_are_told_and_kept() {
     );
     app.rename_folder("Outside", " ").unwrap();
     assert_eq!(app.bootstrap().unwrap().conversations[0].folder, None);
+}
+
+#[test]
+fn conversations_leave_and_come_back_through_a_file() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    desk.reply("one");
+    let (sent, _) = ask(&app, None, "First? / second");
+    desk.reply("two");
+    let again = app.regenerate(sent.conversation.messages[1].id).unwrap();
+    end_of(&app, again.turn);
+    let id = sent.conversation.id;
+    assert_eq!(
+        app.export_name(Some(id), ExportFormat::Markdown).unwrap(),
+        "First  second.md"
+    );
+    let file = desk.dir.path().join("all.json");
+    let done = app
+        .export_conversations(None, ExportFormat::Json, &file)
+        .unwrap();
+    assert_eq!(done.conversations, 1);
+    app.delete_conversation(id).unwrap();
+    let imported = app.import_conversations(&file).unwrap();
+    let counts = (imported.conversations, imported.messages, imported.left_out);
+    assert_eq!((imported.source.as_str(), counts), ("Candor", (1, 3, 0)));
+    let back = app.open_conversation(imported.first.unwrap()).unwrap();
+    assert_eq!(back.messages[1].text, "two");
+    assert_eq!(back.messages[1].versions.len(), 2);
+    assert!(back.messages[1].record.is_some());
+    let readable = desk.dir.path().join("one.md");
+    app.export_conversations(imported.first, ExportFormat::Markdown, &readable)
+        .unwrap();
+    let text = fs::read_to_string(&readable).unwrap();
+    assert_eq!(
+        text,
+        "# First? / second\n\n## You\n\nFirst? / second\n\n## tiny\n\ntwo\n"
+    );
+    let nowhere = desk.dir.path().join("no/such/folder.json");
+    let refused = app
+        .export_conversations(None, ExportFormat::Json, &nowhere)
+        .unwrap_err();
+    assert_eq!(refused.code, Code::Storage);
+    assert!(app.import_conversations(&readable).is_err());
 }

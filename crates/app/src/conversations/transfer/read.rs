@@ -1,0 +1,183 @@
+//! Reads a file of conversations, whichever program wrote it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use super::{FORMAT, Talk, TalkFile, VERSION, chatgpt, llama_cpp, open_webui};
+use crate::error::Error;
+use crate::turns::QUESTION_BYTES_MAX;
+use crate::wire::Code;
+use crate::{library, words};
+
+/// Largest file that is read: an export of some years is a few hundred megabytes. All of it is in
+/// memory at once.
+const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// Most conversations and messages of one file: ten times what anybody has written.
+const CONVERSATIONS_MAX: usize = 100_000;
+const MESSAGES_MAX: usize = 2_000_000;
+
+/// Most texts that go with one message.
+const CARDS_MAX: usize = 100;
+
+/// What was read.
+pub(crate) struct Taken {
+    /// Which program wrote it.
+    pub(crate) source: &'static str,
+    pub(crate) talks: Vec<Talk>,
+    /// Parts that have no place here.
+    pub(crate) left_out: u32,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`Code::Refused`] with what was found instead, [`Code::TooLong`] beyond the limits.
+pub(crate) fn read(path: &Path) -> Result<Taken, Error> {
+    let name = library::shown_name(path);
+    let bytes = bytes(path, &name)?;
+    if bytes.starts_with(b"PK\x03\x04") {
+        let message = format!("{name} is an archive. Unpack it and import conversations.json.");
+        return Err(Error::new(Code::Refused, message));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| refused(&name, "is no text"))?;
+    let mut taken = parsed(&text, &name)?;
+    bound(&mut taken, &name)?;
+    Ok(taken)
+}
+
+fn bytes(path: &Path, name: &str) -> Result<Vec<u8>, Error> {
+    let unread = |source| refused(name, "could not be read").because(source);
+    let file = File::open(path).map_err(unread)?;
+    let mut bytes = Vec::new();
+    // One byte more than is taken tells a file that is too long.
+    let mut limited = file.take(FILE_BYTES_MAX + 1);
+    limited.read_to_end(&mut bytes).map_err(unread)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let most = words::size(FILE_BYTES_MAX);
+        let message = format!("{name} is larger than {most}, the most that is imported at once.");
+        return Err(Error::new(Code::TooLong, message));
+    }
+    Ok(bytes)
+}
+
+fn refused(name: &str, why: &str) -> Error {
+    Error::new(Code::Refused, format!("{name} {why}."))
+}
+
+fn parsed(text: &str, name: &str) -> Result<Taken, Error> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.contains(FORMAT) && text.starts_with('{') {
+        return ours(text, name);
+    }
+    if text.contains("\"mapping\"") {
+        return others("ChatGPT", text, name, chatgpt::talk);
+    }
+    if text.contains("\"conv\"") {
+        return others("llama.cpp", text, name, llama_cpp::talk);
+    }
+    if text.contains("\"chat\"") {
+        return others("Open WebUI", text, name, open_webui::talk);
+    }
+    let why = "is no export of Candor, ChatGPT, Open WebUI or llama.cpp's web page";
+    Err(refused(name, why))
+}
+
+fn ours(text: &str, name: &str) -> Result<Taken, Error> {
+    let file: TalkFile = json(text, name)?;
+    if file.format != FORMAT || file.version > VERSION {
+        let why = format!(
+            "was written by a newer version of Candor (its format is {}, this version knows {VERSION})",
+            file.version
+        );
+        return Err(refused(name, &why));
+    }
+    Ok(Taken {
+        source: "Candor",
+        talks: file.conversations,
+        left_out: 0,
+    })
+}
+
+fn others<T: DeserializeOwned>(
+    source: &'static str,
+    text: &str,
+    name: &str,
+    talk: fn(T) -> (Talk, u32),
+) -> Result<Taken, Error> {
+    let list: Vec<T> = match text.starts_with('[') {
+        true => json(text, name)?,
+        false => vec![json(text, name)?],
+    };
+    let (mut talks, mut left_out) = (Vec::new(), 0_u32);
+    for conversation in list {
+        let (talk, lost) = talk(conversation);
+        left_out = left_out.saturating_add(lost);
+        talks.push(talk);
+    }
+    Ok(Taken {
+        source,
+        talks,
+        left_out,
+    })
+}
+
+fn json<T: DeserializeOwned>(text: &str, name: &str) -> Result<T, Error> {
+    serde_json::from_str(text)
+        .map_err(|source| refused(name, &format!("is damaged ({source})")).because(source))
+}
+
+/// Holds what was read to the limits. What follows a message that is left out follows the one
+/// before it.
+fn bound(taken: &mut Taken, name: &str) -> Result<(), Error> {
+    let messages: usize = taken.talks.iter().map(|talk| talk.messages.len()).sum();
+    if taken.talks.len() > CONVERSATIONS_MAX || messages > MESSAGES_MAX {
+        let message = format!("{name} holds more conversations than can be imported at once.");
+        return Err(Error::new(Code::TooLong, message));
+    }
+    let mut left_out = 0;
+    for talk in &mut taken.talks {
+        left_out += bound_talk(talk);
+    }
+    taken.left_out = taken.left_out.saturating_add(left_out);
+    // A conversation of which nothing is left is none.
+    taken
+        .talks
+        .retain(|talk| !talk.messages.is_empty() || talk.unsent.is_some());
+    Ok(())
+}
+
+fn bound_talk(talk: &mut Talk) -> u32 {
+    let (mut kept, mut left_out) = (Vec::new(), 0);
+    // Where each message of the file has got to: its own place, or that of the one before it.
+    let mut places: Vec<Option<usize>> = Vec::new();
+    for mut said in std::mem::take(&mut talk.messages) {
+        // Only what stands before it can go before it.
+        let after = said
+            .after
+            .and_then(|after| places.get(after).copied().flatten());
+        let cards = said.cards.len();
+        said.cards
+            .retain(|card| card.text.len() <= QUESTION_BYTES_MAX);
+        said.cards.truncate(CARDS_MAX);
+        left_out += (cards - said.cards.len()) as u32;
+        let is_known = matches!(said.role.as_str(), "user" | "assistant");
+        if !is_known || said.text.len() > QUESTION_BYTES_MAX {
+            left_out += 1;
+            places.push(after);
+            continue;
+        }
+        said.after = after;
+        places.push(Some(kept.len()));
+        kept.push(said);
+    }
+    let shown = talk
+        .shown
+        .and_then(|shown| places.get(shown).copied().flatten());
+    talk.shown = shown.or(kept.len().checked_sub(1));
+    talk.messages = kept;
+    left_out
+}
