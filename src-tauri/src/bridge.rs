@@ -24,6 +24,8 @@ pub(crate) fn listener(app: AppHandle) -> Listener {
             News::Status(status) => app.emit("status", status),
             News::Conversations(list) => app.emit("conversations", list),
             News::Models(list) => app.emit("models", list),
+            News::Folders(list) => app.emit("folders", list),
+            News::Downloads(list) => app.emit("downloads", list),
             News::TurnEnded(turn) => app.emit("turn-ended", turn),
         };
     })

@@ -13,6 +13,9 @@ pub(crate) type Picked = Pin<Box<dyn Future<Output = Option<PathBuf>> + Send>>;
 pub(crate) trait FilePicker: Send + Sync {
     /// Asks; the window stays usable meanwhile.
     fn pick(&self, parent: &WebviewWindow) -> Picked;
+
+    /// Asks for a folder.
+    fn pick_folder(&self, parent: &WebviewWindow) -> Picked;
 }
 
 /// GTK's own dialog: it needs neither a portal nor a session bus, which bare window managers
@@ -29,6 +32,14 @@ impl FilePicker for NativePicker {
             .add_filter("All files", &["*"])
             .pick_file();
         Box::pin(async move { asked.await.map(|file| file.path().to_owned()) })
+    }
+
+    fn pick_folder(&self, parent: &WebviewWindow) -> Picked {
+        let asked = rfd::AsyncFileDialog::new()
+            .set_parent(parent)
+            .set_title("Choose a folder with models")
+            .pick_folder();
+        Box::pin(async move { asked.await.map(|folder| folder.path().to_owned()) })
     }
 }
 
@@ -48,5 +59,9 @@ impl FilePicker for ScriptedPicker {
             .filter(|bytes| !bytes.is_empty());
         let path = read.map(|bytes| PathBuf::from(std::ffi::OsString::from_vec(bytes)));
         Box::pin(async move { path })
+    }
+
+    fn pick_folder(&self, parent: &WebviewWindow) -> Picked {
+        self.pick(parent)
     }
 }

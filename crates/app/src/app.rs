@@ -10,7 +10,9 @@ use candor_backend::Unavailable;
 use crate::compose::{CudaDevice, choose_card, find};
 use crate::config::AppConfig;
 use crate::conversations::Store;
+use crate::downloads::Downloads;
 use crate::error::Error;
+use crate::folders::Folders;
 use crate::library;
 use crate::models::{GLANCE, Models, Wish};
 use crate::news::{Listener, Listeners, News};
@@ -20,7 +22,7 @@ use crate::turns::{QUESTION_BYTES_MAX, Turns};
 use crate::verdicts::Recall;
 use crate::wire::{
     Code, Conversation, ConversationId, ConversationSummary, DeviceChoice, ModelEntry, Settings,
-    Snapshot, Starter, Status, Unsent,
+    Snapshot, Status, Unsent,
 };
 
 /// Longest unsent words of one conversation in bytes: a question in the box and one that waits.
@@ -50,7 +52,8 @@ pub(crate) struct Inner {
     pub(crate) listeners: Listeners,
     pub(crate) models: Models,
     pub(crate) turns: Turns,
-    pub(crate) starter: Starter,
+    pub(crate) folders: Folders,
+    pub(crate) downloads: Downloads,
     probed: Mutex<Probed>,
     answered: Condvar,
     /// The status that was told last.
@@ -93,13 +96,15 @@ impl App {
         let now_ms = (config.clock.now_ms)();
         let opened = Store::open(&paths, now_ms)?;
         let (settings, notice) = SettingsFile::open(paths.settings_file(), now_ms);
-        let starter = library::starter(&config.starters);
+        let network = config.network.clone();
+        let downloads = Downloads::open(paths.downloads_file(), paths.models_dir(), network);
         let inner = Arc::new(Inner {
             store: opened.store,
             listeners: Listeners::default(),
             models: Models::default(),
             turns: Turns::default(),
-            starter,
+            folders: Folders::default(),
+            downloads,
             probed: Mutex::default(),
             answered: Condvar::new(),
             told: Mutex::default(),
@@ -111,6 +116,7 @@ impl App {
             paths,
         });
         inner.ask_driver();
+        inner.search_folders();
         let _closing = Arc::new(ClosesWhenDropped(Arc::clone(&inner)));
         Ok(Self { inner, _closing })
     }
@@ -133,9 +139,9 @@ impl App {
             settings: inner.settings(),
             conversations: inner.store.summaries()?,
             models: self.models()?,
-            folders: Vec::new(),
-            downloads: Vec::new(),
-            starter: inner.starter.clone(),
+            folders: inner.folders(),
+            downloads: inner.downloads.wire(),
+            starter: inner.starter(),
             turns: inner.turns.running(),
             unsent: inner.store.unsent()?,
             // Last: what fails before leaves them for the next time.
@@ -443,6 +449,13 @@ impl Inner {
         }
     }
 
+    /// The card that a load would take, if the driver has named one by now.
+    pub(crate) fn known_card(&self) -> Option<CudaDevice> {
+        let probed = self.probed();
+        let cards = probed.found.as_ref()?.as_ref().ok()?;
+        choose_card(cards, self.settings().gpu).ok()
+    }
+
     fn close(&self) {
         let running = {
             let mut threads = self.threads();
@@ -450,6 +463,8 @@ impl Inner {
             std::mem::take(&mut threads.running)
         };
         self.turns.stop_all();
+        self.folders.stop();
+        self.downloads.close();
         if let Some(load) = &self.models.state().load {
             load.cancel.cancel();
         }

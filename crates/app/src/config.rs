@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::compose::{Backends, ProbeCommand};
+use crate::downloads::Network;
 
 /// The time of day and the time that passes.
 #[derive(Clone)]
@@ -34,6 +35,8 @@ pub struct AppConfig {
     pub probe_limit: Duration,
     /// Files that would be the starter model; the first that is there is it.
     pub starters: Vec<PathBuf>,
+    /// How the network is reached, where a person asks for something of it.
+    pub network: Network,
     /// Makes what computes.
     pub backends: Backends,
 }

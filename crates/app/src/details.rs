@@ -3,9 +3,8 @@
 
 use crate::app::App;
 use crate::error::Error;
-use crate::headless::{Finding, InspectOptions, Weight, describe};
+use crate::headless::{Finding, Weight, describe};
 use crate::library;
-use crate::models::Wish;
 use crate::wire::{Detail, FindingWeight, ModelDetails, ModelFinding};
 use crate::words;
 
@@ -17,22 +16,15 @@ impl App {
     /// [`Code::NotFound`](crate::wire::Code::NotFound) if the id is not one of the library's.
     pub fn model_details(&self, id: &str) -> Result<ModelDetails, Error> {
         let path = library::path_of(id)?;
-        let settings = self.settings();
-        let options = InspectOptions {
-            // The app goes no further than a model was trained.
-            context_default_max: settings.context.map(|tokens| tokens as usize),
-            kv: Some(settings.kv.into()),
-            threads: Some(Wish::of(&settings, id, self.inner.config.threads).threads),
-            free_memory: (self.inner.config.free_memory)(),
-            ..InspectOptions::default()
-        };
+        let options = self.inner.inspect_options(id);
         let (facts, findings) = describe(&path, &options);
+        let room = self.model_fits(&[String::from(id)])?;
         let name = library::shown_name(&path);
         let findings = findings.into_iter().map(|found| finding(&name, found));
         Ok(ModelDetails {
             facts: facts.into_iter().map(detail).collect(),
             findings: findings.collect(),
-            fit: None,
+            fit: room.into_iter().find_map(|room| room.fit),
             name,
         })
     }

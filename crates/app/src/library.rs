@@ -1,7 +1,6 @@
 //! The models that are known: those opened before, and those in the program's own folder.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,14 +10,11 @@ use rusqlite::params;
 
 use crate::conversations::Store;
 use crate::error::Error;
-use crate::path_id;
 use crate::wire::{Code, ModelEntry, Starter};
+use crate::{folders, path_id};
 
-/// Most entries that are shown. More than this nobody looks through.
-const ENTRIES_MAX: usize = 500;
-
-/// How the names of model files end.
-const ENDINGS: [&str; 2] = ["gguf", "apr"];
+/// Most entries that are shown. More than this nobody looks through, also with a search.
+const ENTRIES_MAX: usize = 2_000;
 
 /// A model's line in the store.
 struct Known {
@@ -53,6 +49,37 @@ impl Store {
         Ok(())
     }
 
+    /// Notes what was found in a folder; what was taken out of the list stays out of it.
+    pub(crate) fn note_found(&self, paths: &[PathBuf]) -> Result<(), Error> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        for path in paths {
+            let sql = "INSERT OR IGNORE INTO model (path) VALUES (?1)";
+            let mut statement = transaction.prepare_cached(sql)?;
+            statement.execute([path_id::to_bytes(path)])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Takes out of the list what was found in a folder and never opened, unless another folder
+    /// has it too.
+    pub(crate) fn forget_found(
+        &self,
+        folder: &Path,
+        is_elsewhere: &dyn Fn(&Path) -> bool,
+    ) -> Result<(), Error> {
+        let found = self.known_models()?.into_iter().filter(|model| {
+            let never_opened = model.last_used_ms.is_none() && !model.forgotten;
+            never_opened && model.path.starts_with(folder) && !is_elsewhere(&model.path)
+        });
+        let connection = self.connection();
+        for model in found {
+            let sql = "DELETE FROM model WHERE path = ?1";
+            connection.execute(sql, [path_id::to_bytes(&model.path)])?;
+        }
+        Ok(())
+    }
+
     fn known_models(&self) -> Result<Vec<Known>, Error> {
         let connection = self.connection();
         let sql = "SELECT path, last_used_ms, forgotten FROM model";
@@ -74,6 +101,7 @@ impl Store {
 /// missing: its drive may only be unplugged.
 pub(crate) fn models(store: &Store, folder: &Path) -> Result<Vec<ModelEntry>, Error> {
     let mut known = store.known_models()?;
+    // The program's own folder is looked at each time: a model that was just put there is there.
     let listed: HashSet<PathBuf> = known.iter().map(|model| whole(&model.path)).collect();
     let found = in_folder(folder)
         .into_iter()
@@ -170,15 +198,12 @@ pub(crate) fn located(path: &Path) -> Result<PathBuf, Error> {
 
 /// The model files of a folder.
 pub(crate) fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    // No folder is no models. One that cannot be read is shown by the system's own tools.
+    // What is wrong with it is told with the folders.
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
     let paths = entries.flatten().map(|entry| entry.path());
-    let is_model = |path: &PathBuf| {
-        let is_known = |end: &OsStr| ENDINGS.iter().any(|known| end.eq_ignore_ascii_case(known));
-        path.extension().is_some_and(is_known) && path.is_file()
-    };
+    let is_model = |path: &PathBuf| folders::is_model(path) && path.is_file();
     paths.filter(is_model).take(ENTRIES_MAX).collect()
 }
 
@@ -285,6 +310,34 @@ mod tests {
             (listed[0].missing, listed[0].size_bytes),
             (false, Some(5.0))
         );
+    }
+
+    #[test]
+    fn what_was_found_in_a_folder_stays_and_goes_with_the_folder() {
+        let shelf = Shelf::new();
+        let (a, b) = (shelf.file("drive/a.gguf"), shelf.file("drive/in/b.gguf"));
+        let c = shelf.file("drive/in/c.gguf");
+        let found = [a.clone(), b.clone(), c.clone()];
+        shelf.store.note_found(&found).unwrap();
+        shelf.store.model_used(&b, 10).unwrap();
+        shelf.store.forget_model(&c).unwrap();
+        // The drive is unplugged: what was found on it is missing, and listed.
+        fs::remove_dir_all(shelf.dir.path().join("drive")).unwrap();
+        let listed = models(&shelf.store, &shelf.folder()).unwrap();
+        let told: Vec<_> = listed
+            .iter()
+            .map(|model| (model.name.as_str(), model.missing))
+            .collect();
+        assert_eq!(told, [("b.gguf", true), ("a.gguf", true)]);
+        // Another search does not bring back what was taken out of the list.
+        shelf.store.note_found(&found).unwrap();
+        assert_eq!(shelf.names(), ["b.gguf", "a.gguf"]);
+        // Without the folder only what was opened is left.
+        let drive = shelf.dir.path().join("drive");
+        shelf.store.forget_found(&drive, &|path| path == a).unwrap();
+        assert_eq!(shelf.names(), ["b.gguf", "a.gguf"]);
+        shelf.store.forget_found(&drive, &|_| false).unwrap();
+        assert_eq!(shelf.names(), ["b.gguf"]);
     }
 
     #[test]

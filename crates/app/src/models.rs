@@ -99,7 +99,7 @@ impl ChatModel {
 }
 
 /// What a model takes where it computes.
-fn memory_bytes(loaded: &LoadedModel) -> u64 {
+pub(crate) fn memory_bytes(loaded: &LoadedModel) -> u64 {
     let footprint = &loaded.footprint;
     match loaded.device.kind {
         DeviceKind::Cpu => footprint.total_bytes(),
@@ -191,11 +191,13 @@ impl Wish {
     /// For the model with this id in the library; `threads` where nobody chose another number.
     pub(crate) fn of(settings: &Settings, model: &str, threads: usize) -> Self {
         let check = settings.gpu_checks.get(model);
+        let own = settings.models.get(model).cloned().unwrap_or_default();
+        let chosen = own.threads.or(settings.threads);
         Self {
-            threads: settings.threads.map_or(threads, |chosen| chosen as usize),
-            context: settings.context,
-            kv: settings.kv.into(),
-            device: settings.device,
+            threads: chosen.map_or(threads, |chosen| chosen as usize),
+            context: own.context.or(settings.context),
+            kv: own.kv.unwrap_or(settings.kv).into(),
+            device: own.device.unwrap_or(settings.device),
             card: settings.gpu,
             check: (*check.unwrap_or(&settings.gpu_check)).into(),
         }

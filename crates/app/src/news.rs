@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::wire::{ConversationSummary, ModelEntry, RunningTurn, Status};
+use crate::wire::{ConversationSummary, Download, ModelEntry, ModelFolder, RunningTurn, Status};
 
 /// Something that every window has to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,10 @@ pub enum News {
     Conversations(Vec<ConversationSummary>),
     /// The list of models changed.
     Models(Vec<ModelEntry>),
+    /// A folder of models was looked through, or is another one.
+    Folders(Vec<ModelFolder>),
+    /// Downloads have come further.
+    Downloads(Vec<Download>),
     /// A reply came to its end, however.
     TurnEnded(RunningTurn),
 }

@@ -114,6 +114,11 @@ impl AppPaths {
         self.config.join("settings.json")
     }
 
+    /// Downloads that are not whole.
+    pub fn downloads_file(&self) -> PathBuf {
+        self.data.join("downloads.json")
+    }
+
     /// What was proven of graphics cards.
     pub fn verdicts_dir(&self) -> PathBuf {
         self.cache.join("verdicts")

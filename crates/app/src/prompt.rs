@@ -1,7 +1,7 @@
 //! From the messages of a conversation to the tokens that the model reads. Pure.
 
 use candor_text::{ChatFormat, Ends, LocalTime, Prompt as TypedText, RenderRequest, Tokenizer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::conversations::StoredMessage;
 use crate::error::Error;
@@ -14,6 +14,8 @@ const MS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
 pub(crate) struct Reader<'a> {
     pub(crate) tokenizer: &'a Tokenizer,
     pub(crate) format: &'a ChatFormat,
+    /// What a template is told beside the messages.
+    pub(crate) extra: Map<String, Value>,
     /// Tokens that its context holds.
     pub(crate) context: usize,
     /// Tokens that a reply may have.
@@ -166,6 +168,7 @@ fn rendered(
     let messages: Vec<Value> = system.into_iter().chain(said).collect();
     let mut request = RenderRequest::new(reader.tokenizer, &messages);
     request.now = Some(utc(now_ms));
+    request.extra = reader.extra.clone();
     let mut rendered = reader.format.render(&request);
     rendered.prompt.push_typed(talk.begun);
     let tokens = reader

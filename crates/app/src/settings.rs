@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
@@ -330,12 +331,12 @@ fn merge(raw: &mut Map<String, Value>, fields: Map<String, Value>) {
 }
 
 /// Writes beside the file and renames, so that a crash leaves the old or the new one.
-fn replace(path: &Path, raw: &Map<String, Value>) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, content: &impl Serialize) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let beside = path.with_extension("json.new");
     let mut file = File::create(&beside)?;
-    serde_json::to_writer_pretty(&mut file, raw)?;
+    serde_json::to_writer_pretty(&mut file, content)?;
     file.write_all(b"\n")?;
     file.sync_all()?;
     fs::rename(&beside, path)

@@ -25,6 +25,7 @@ impl Inner {
             .written_first()
             .map(|(turn, others)| (self.store.title(turn).unwrap_or_default(), others));
         let wish = self.settings().device;
+        let starter = self.starter();
         let state = self.models.state();
         let chat = state.chat();
         let model = chat.as_ref().map(|chat| chat.wire());
@@ -57,9 +58,7 @@ impl Inner {
                 model: &chat.facts,
                 wish,
             },
-            (None, None, None, _) => Scene::NoModel {
-                starter: &self.starter,
-            },
+            (None, None, None, _) => Scene::NoModel { starter: &starter },
         };
         Status {
             banner: banner(&scene),

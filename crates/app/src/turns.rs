@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::app::{App, Inner};
+use crate::chat_settings;
 use crate::conversations::{Begun, Closing, Question, StoredMessage};
 use crate::error::Error;
 use crate::forward::{TurnReader, forward};
@@ -160,7 +161,7 @@ impl App {
             }
             None => Vec::new(),
         };
-        let settings = inner.settings();
+        let settings = inner.settings_of(conversation)?;
         let enclosed = inner.store.cards(cards)?;
         let name = enclosed.first().map(|card| card.name.clone());
         branch.push(StoredMessage::question(text, enclosed));
@@ -172,6 +173,9 @@ impl App {
         let question = Question { text, cards };
         let now_ms = inner.now_ms();
         let begun = inner.store.ask(conversation, &title, &question, now_ms)?;
+        if conversation.is_none() {
+            inner.store.hand_chat_settings_on(begun.conversation)?;
+        }
         inner.start_turn(begun, settings, prepared)
     }
 
@@ -183,7 +187,7 @@ impl App {
     pub fn regenerate(&self, message: MessageId) -> Result<Sent, Error> {
         let inner = &self.inner;
         let (_one_at_a_time, old) = inner.take_up(message)?;
-        let settings = inner.settings();
+        let settings = inner.settings_of(Some(old.conversation))?;
         let question = match old.role {
             Role::User => Some(message),
             Role::Assistant => old.parent,
@@ -211,7 +215,7 @@ impl App {
         if old.role != Role::User {
             return Err(Error::not_found("question"));
         }
-        let settings = inner.settings();
+        let settings = inner.settings_of(Some(old.conversation))?;
         branch.push(StoredMessage::question(text, cards));
         let prepared = inner.prepare(&branch, "", &settings)?;
         let begun = inner.store.ask_otherwise(message, text, inner.now_ms())?;
@@ -241,7 +245,7 @@ impl App {
     pub fn continue_reply(&self, message: MessageId) -> Result<Sent, Error> {
         let inner = &self.inner;
         let (_one_at_a_time, old) = inner.take_up(message)?;
-        let settings = inner.settings();
+        let settings = inner.settings_of(Some(old.conversation))?;
         let mut branch = inner.store.branch_to(message)?;
         branch.pop();
         let prepared = inner.prepare(&branch, &old.text, &settings)?;
@@ -278,7 +282,7 @@ impl App {
             branch.push(question);
         }
         let context = count(chat.loaded.ctx_len);
-        let settings = inner.settings();
+        let settings = inner.settings_of(conversation)?;
         if branch.is_empty() {
             let prompt = count(prompt::count(
                 &chat.loaded.tokenizer,
@@ -382,9 +386,11 @@ impl Inner {
         begun: &str,
         settings: &Settings,
     ) -> Result<Prompt, Error> {
+        let format = chat_settings::format(chat, settings);
         let reader = Reader {
             tokenizer: &chat.loaded.tokenizer,
-            format: &chat.format,
+            format: &format,
+            extra: chat_settings::extra(settings.thinking),
             context: chat.loaded.ctx_len,
             reply: settings.sampling.max_tokens as usize,
         };

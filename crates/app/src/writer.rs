@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candor_engine::{Event, GenerateOptions, GenerateRequest, RequestError, TurnCode, TurnLog};
+use candor_text::STOP_STRINGS_MAX;
 
 use crate::app::Inner;
+use crate::chat_settings;
 use crate::conversations::{Closing, Draft};
 use crate::error::Error;
 use crate::models::{Answerer, ChatModel};
@@ -177,8 +179,11 @@ fn request(
         _ => inner.prompt_of_reply(chat, job)?,
     };
     let sampling = &job.settings.sampling;
+    let format = chat_settings::format(chat, &job.settings);
+    let ends = format.end_strings().iter().chain(&job.settings.stop);
     let options = GenerateOptions {
-        stop: chat.format.end_strings().to_vec(),
+        stop: ends.take(STOP_STRINGS_MAX).cloned().collect(),
+        constraint: chat_settings::constraint(&job.settings)?,
         ..GenerateOptions::new(
             tokens,
             record::for_engine(sampling, job.seed),

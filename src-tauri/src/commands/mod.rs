@@ -4,7 +4,9 @@
 //! They run on worker threads, because the store may be slow, except those that only set a flag:
 //! a Stop must never wait behind other work.
 
+pub(crate) mod chats;
 pub(crate) mod conversations;
+pub(crate) mod downloads;
 pub(crate) mod models;
 pub(crate) mod replies;
 pub(crate) mod window;

@@ -1,6 +1,6 @@
 //! Model files and the device that computes.
 
-use candor_app::wire::{ModelDetails, ModelEntry};
+use candor_app::wire::{ModelDetails, ModelEntry, ModelFit, Settings};
 use tauri::{State, WebviewWindow};
 
 use super::Answer;
@@ -61,4 +61,38 @@ pub(crate) fn check_again(opened: State<'_, Opened>) -> Answer<()> {
 #[tauri::command(async)]
 pub(crate) fn forget_model(opened: State<'_, Opened>, id: &str) -> Answer<()> {
     Ok(opened.app()?.forget_model(id)?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn model_fits(opened: State<'_, Opened>, ids: Vec<String>) -> Answer<Vec<ModelFit>> {
+    Ok(opened.app()?.model_fits(&ids)?)
+}
+
+#[tauri::command]
+pub(crate) async fn pick_folder(
+    opened: State<'_, Opened>,
+    picker: State<'_, Box<dyn FilePicker>>,
+    window: WebviewWindow,
+) -> Answer<Option<Settings>> {
+    let app = opened.app()?;
+    match picker.pick_folder(&window).await {
+        Some(path) => Ok(Some(app.add_model_folder(&path)?)),
+        None => Ok(None),
+    }
+}
+
+#[tauri::command(async)]
+pub(crate) fn add_model_folder(opened: State<'_, Opened>, path: &str) -> Answer<Settings> {
+    Ok(opened.app()?.add_model_folder(path.as_ref())?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn remove_model_folder(opened: State<'_, Opened>, id: &str) -> Answer<Settings> {
+    Ok(opened.app()?.remove_model_folder(id)?)
+}
+
+#[tauri::command(async)]
+pub(crate) fn search_folders(opened: State<'_, Opened>) -> Answer<()> {
+    opened.app()?.search_folders();
+    Ok(())
 }

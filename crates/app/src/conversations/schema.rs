@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::wire::Code;
 
 /// Migration `n` brings a store from version `n` to `n + 1`.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     // Messages are a tree: `parent` is the message answered. The branch that a conversation shows
     // runs from its `leaf` to the root. The text of a reply that is being written stands in its
     // draft, see `draft.rs`. A model's path is its bytes, since paths need not be UTF-8.
@@ -94,6 +94,12 @@ const MIGRATIONS: [&str; 3] = [
      END;
      INSERT INTO message_words (rowid, text) SELECT id, text FROM message WHERE text <> '';
      INSERT INTO title_words (rowid, title) SELECT id, title FROM conversation;",
+    // What is chosen for one conversation alone, as JSON. No conversation: the one that is not
+    // begun.
+    "CREATE TABLE chat_settings (
+         conversation INTEGER UNIQUE REFERENCES conversation (id) ON DELETE CASCADE,
+         settings TEXT NOT NULL
+     ) STRICT;",
 ];
 
 /// Brings the store to the version of this program.

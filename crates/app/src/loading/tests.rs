@@ -41,6 +41,7 @@ impl Desk {
             },
             probe_limit: HANG_LIMIT,
             starters: Vec::new(),
+            network: crate::Network::default(),
             backends: Arc::new(move |_| vec![Box::new(backend.backend()) as Box<dyn Backend>]),
         };
         let app = App::open(AppPaths::below(&dir.path().join("data")), config).unwrap();

@@ -72,6 +72,7 @@ impl Desk {
             probe: answer_of_driver(r#"{"found":"no_driver"}"#),
             probe_limit: HANG_LIMIT,
             starters: Vec::new(),
+            network: candor_app::Network::default(),
             backends: Arc::new(move |_| vec![Box::new(script.backend()) as Box<dyn Backend>]),
         }
     }
