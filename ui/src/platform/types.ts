@@ -3,10 +3,16 @@
  * replaced: by the real shell (`tauri.ts`) or by a scripted one (`fake/`).
  */
 import type {
+  ChatSettings,
   Conversation,
   ConversationSummary,
+  Download,
+  HubListing,
+  HubModel,
   ModelDetails,
   ModelEntry,
+  ModelFit,
+  ModelFolder,
   RunningTurn,
   Sent,
   Settings,
@@ -30,6 +36,8 @@ export interface PlatformEvents {
   status: Status;
   conversations: ConversationSummary[];
   models: ModelEntry[];
+  folders: ModelFolder[];
+  downloads: Download[];
   "turn-ended": RunningTurn;
   /** Somebody closes the window; it goes when `closeWindow` is called, or soon without that. */
   closing: null;
@@ -54,6 +62,23 @@ export interface Platform {
   loadModel(id: string): Promise<void>;
   /** Reads the file's description; loads nothing. */
   modelDetails(id: string): Promise<ModelDetails>;
+  /** Whether there is room for them, in the same order. */
+  modelFits(ids: string[]): Promise<ModelFit[]>;
+  /** Null if the person closed the dialog. */
+  pickFolder(): Promise<Settings | null>;
+  addModelFolder(path: string): Promise<Settings>;
+  removeModelFolder(id: string): Promise<Settings>;
+  /** Looks through all folders again; what is found is told by `folders` and `models`. */
+  searchFolders(): Promise<void>;
+  hubSearch(words: string): Promise<HubModel[]>;
+  hubFiles(repo: string): Promise<HubListing>;
+  /** How it goes on is told by `downloads`. */
+  startDownload(repo: string, path: string): Promise<Download>;
+  downloadStarter(): Promise<Download>;
+  pauseDownload(id: number): Promise<void>;
+  resumeDownload(id: number): Promise<void>;
+  /** What has come of one that is not whole is removed. */
+  removeDownload(id: number): Promise<void>;
   stopLoading(): Promise<void>;
   /** Lets the CPU compute; what a GPU was about to do ends. */
   useCpu(): Promise<void>;
@@ -63,6 +88,14 @@ export interface Platform {
   checkAgain(): Promise<void>;
   forgetModel(id: string): Promise<void>;
   saveSettings(settings: Settings): Promise<Settings>;
+  /** Null if this chat has no settings of its own; null asks for the chat that is not begun. */
+  chatSettings(conversation: number | null): Promise<ChatSettings | null>;
+  keepChatSettings(
+    conversation: number | null,
+    chat: ChatSettings | null,
+  ): Promise<ChatSettings | null>;
+  /** What the open model would read of a short conversation. */
+  previewTemplate(chat: ChatSettings): Promise<string>;
   openLink(url: string): Promise<void>;
   /** Keeps words for the next start, in the place of what was kept of the same conversation. */
   keepUnsent(unsent: Unsent): Promise<void>;

@@ -9,6 +9,7 @@ import { type AppState, type Key, type Pending, initialState } from "../state/mo
 import { reduce } from "../state/reduce";
 import { draftFor, dueQueued, readiness } from "../state/select";
 import { turnOf } from "../state/turns";
+import { Shelf } from "./shelf";
 import { UnsentKeeper } from "./unsent";
 
 /** Runs something with the next frame. */
@@ -38,6 +39,8 @@ function withNextFrame(run: () => void): void {
 export class Session {
   state = $state.raw<AppState>(initialState);
 
+  /** The library, the hub and the downloads. */
+  readonly shelf: Shelf;
   readonly #platform: Platform;
   readonly #schedule: Schedule;
   #arrived: { turn: number; batch: TurnBatch }[] = [];
@@ -47,6 +50,7 @@ export class Session {
 
   constructor(platform: Platform, schedule: Schedule = withNextFrame) {
     this.#platform = platform;
+    this.shelf = new Shelf(platform, (settings) => this.dispatch({ type: "settings", settings }));
     this.#schedule = schedule;
     this.#unsent = new UnsentKeeper(
       (unsent) => platform.keepUnsent(unsent),
@@ -75,6 +79,12 @@ export class Session {
         }),
         this.#platform.on("models", (models) => {
           hear({ type: "models", models });
+        }),
+        this.#platform.on("folders", (folders) => {
+          hear({ type: "folders", folders });
+        }),
+        this.#platform.on("downloads", (downloads) => {
+          hear({ type: "downloads", downloads });
         }),
         this.#platform.on("turn-ended", (turn) => {
           this.#expectEnd(turn);

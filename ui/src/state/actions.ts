@@ -2,7 +2,9 @@
 import type {
   Conversation,
   ConversationSummary,
+  Download,
   ModelEntry,
+  ModelFolder,
   RunningTurn,
   Sent,
   Settings,
@@ -20,6 +22,8 @@ export type Action =
   | { type: "status"; status: Status }
   | { type: "settings"; settings: Settings }
   | { type: "models"; models: ModelEntry[] }
+  | { type: "folders"; folders: ModelFolder[] }
+  | { type: "downloads"; downloads: Download[] }
   | { type: "conversations"; conversations: ConversationSummary[] }
   | { type: "show"; key: Key }
   | { type: "opened"; conversation: Conversation }

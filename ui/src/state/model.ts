@@ -3,10 +3,13 @@
  * framework or the clock: state goes in, state comes out.
  */
 import type {
+  ChatSettings,
   Conversation,
   ConversationSummary,
+  Download,
   Message,
   ModelEntry,
+  ModelFolder,
   Sampling,
   Settings,
   Starter,
@@ -76,6 +79,8 @@ export interface AppState {
   settings: Settings;
   conversations: ConversationSummary[];
   models: ModelEntry[];
+  folders: ModelFolder[];
+  downloads: Download[];
   starter: Starter;
   shown: Key;
   /** Conversations that were read, with their messages. */
@@ -158,6 +163,8 @@ export const initialState: AppState = {
   settings: defaultSettings,
   conversations: [],
   models: [],
+  folders: [],
+  downloads: [],
   starter: { state: "absent", why: "" },
   shown: "new",
   open: {},
@@ -179,4 +186,15 @@ export interface ShownMessage extends Message {
   live: Turn | null;
   /** Why it failed, in plain words. */
   failure: string | null;
+}
+
+/** What is chosen for a chat that has no settings of its own. */
+export function chatOf(settings: Settings): ChatSettings {
+  const { systemPrompt, sampling, stop, jsonSchema, template, thinking } = settings;
+  return { systemPrompt, sampling, stop, jsonSchema, template, thinking };
+}
+
+/** The settings with other choices for such chats. */
+export function withChat(settings: Settings, chat: ChatSettings): Settings {
+  return { ...settings, ...chat };
 }

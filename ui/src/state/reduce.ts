@@ -20,6 +20,8 @@ export function reduce(state: AppState, action: Action): AppState {
         settings: snapshot.settings,
         conversations: sorted(snapshot.conversations),
         models: snapshot.models,
+        folders: snapshot.folders,
+        downloads: snapshot.downloads,
         starter: snapshot.starter,
         turns,
         notices: snapshot.notices,
@@ -34,6 +36,10 @@ export function reduce(state: AppState, action: Action): AppState {
       return { ...state, settings: action.settings };
     case "models":
       return { ...state, models: action.models };
+    case "folders":
+      return { ...state, folders: action.folders };
+    case "downloads":
+      return { ...state, downloads: action.downloads };
     case "conversations": {
       const gone = state.removed?.summary.id;
       const list = action.conversations.filter((c) => c.id !== gone);

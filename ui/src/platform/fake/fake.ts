@@ -1,10 +1,16 @@
 /** A scripted platform: tests and the browser see the whole window without the program. */
 import type {
+  ChatSettings,
   Conversation,
   ConversationSummary,
+  Download,
+  HubListing,
+  HubModel,
   Message,
   ModelDetails,
   ModelEntry,
+  ModelFit,
+  ModelFolder,
   RunningTurn,
   Sent,
   Settings,
@@ -16,6 +22,7 @@ import type {
   WireError,
 } from "../bindings";
 import type { Platform, PlatformEvents, TurnReader, Unsubscribe } from "../types";
+import { downloads, fitOf, folderOf, hubModels, listingOf, offline } from "./shelf";
 import { type Scenario, detailsOf, loadingStatus, openStatus, recordFor } from "./scenarios";
 
 type Handler = (payload: never) => void;
@@ -38,6 +45,7 @@ export class FakePlatform implements Platform {
   readonly #handlers = new Map<string, Set<Handler>>();
   readonly #conversations = new Map<number, Conversation>();
   readonly #deleted = new Map<number, ConversationSummary>();
+  readonly #chats = new Map<number | null, ChatSettings>();
   readonly #turns = new Map<number, LiveTurn>();
   #snapshot: Snapshot;
   #loading: ReturnType<typeof setInterval> | null = null;
@@ -210,6 +218,101 @@ export class FakePlatform implements Platform {
     return detailsOf(entry);
   }
 
+  async modelFits(ids: string[]): Promise<ModelFit[]> {
+    const sizes = new Map(this.#snapshot.models.map((model) => [model.id, model.sizeBytes]));
+    return ids.map((id) => {
+      const size = sizes.get(id) ?? null;
+      return { id, fit: size === null ? null : fitOf(size, 8192) };
+    });
+  }
+
+  async pickFolder(): Promise<Settings | null> {
+    return this.addModelFolder("/media/ana/models");
+  }
+
+  async addModelFolder(path: string): Promise<Settings> {
+    if (!path.startsWith("/")) throw fault("not-found", `${path} is no folder.`);
+    const settings = this.#snapshot.settings;
+    const folder = folderOf(path, false);
+    this.#folders([...this.#snapshot.folders.filter((f) => f.id !== path), folder]);
+    return this.saveSettings({ ...settings, modelFolders: [...settings.modelFolders, path] });
+  }
+
+  async removeModelFolder(id: string): Promise<Settings> {
+    const settings = this.#snapshot.settings;
+    this.#folders(this.#snapshot.folders.filter((folder) => folder.id !== id));
+    const modelFolders = settings.modelFolders.filter((folder) => folder !== id);
+    return this.saveSettings({ ...settings, modelFolders });
+  }
+
+  async searchFolders(): Promise<void> {
+    this.#folders(this.#snapshot.folders);
+  }
+
+  async hubSearch(words: string): Promise<HubModel[]> {
+    if (this.#snapshot.settings.offline) throw fault("network", offline);
+    return hubModels.filter((model) => model.repo.toLowerCase().includes(words.toLowerCase()));
+  }
+
+  async hubFiles(repo: string): Promise<HubListing> {
+    if (this.#snapshot.settings.offline) throw fault("network", offline);
+    return listingOf(repo);
+  }
+
+  async startDownload(repo: string, path: string): Promise<Download> {
+    const file = listingOf(repo).files.find((known) => known.path === path);
+    if (!file) throw fault("not-found", "This file is not there any more.");
+    return this.#download(repo, file.name, file.sizeBytes);
+  }
+
+  async downloadStarter(): Promise<Download> {
+    return this.#download("HuggingFaceTB/SmolLM2-135M", "smollm2-135m-instruct-q4_1.gguf", 98_362_432);
+  }
+
+  async pauseDownload(id: number): Promise<void> {
+    this.#changeDownload(id, { state: "paused", bytesPerSecond: null, leftS: null });
+  }
+
+  async resumeDownload(id: number): Promise<void> {
+    this.#changeDownload(id, { state: "running", message: null });
+  }
+
+  async removeDownload(id: number): Promise<void> {
+    this.#downloads(this.#snapshot.downloads.filter((job) => job.id !== id));
+  }
+
+  #download(repo: string, name: string, totalBytes: number): Download {
+    const download: Download = {
+      ...downloads[0]!,
+      id: this.#nextId++,
+      repo,
+      name,
+      totalBytes,
+      receivedBytes: 0,
+      state: "running",
+    };
+    this.#downloads([download, ...this.#snapshot.downloads]);
+    return download;
+  }
+
+  #changeDownload(id: number, change: Partial<Download>): void {
+    const list = this.#snapshot.downloads;
+    if (!list.some((job) => job.id === id)) {
+      throw fault("not-found", "This download is not there any more.");
+    }
+    this.#downloads(list.map((job) => (job.id === id ? { ...job, ...change } : job)));
+  }
+
+  #downloads(list: Download[]): void {
+    this.#snapshot = { ...this.#snapshot, downloads: list };
+    this.#emit("downloads", list);
+  }
+
+  #folders(list: ModelFolder[]): void {
+    this.#snapshot = { ...this.#snapshot, folders: list };
+    this.#emit("folders", list);
+  }
+
   async forgetModel(id: string): Promise<void> {
     this.#models(this.#snapshot.models.filter((m) => m.id !== id));
   }
@@ -217,6 +320,27 @@ export class FakePlatform implements Platform {
   async saveSettings(settings: Settings): Promise<Settings> {
     this.#snapshot = { ...this.#snapshot, settings };
     return settings;
+  }
+
+  async chatSettings(conversation: number | null): Promise<ChatSettings | null> {
+    return this.#chats.get(conversation) ?? null;
+  }
+
+  async keepChatSettings(
+    conversation: number | null,
+    chat: ChatSettings | null,
+  ): Promise<ChatSettings | null> {
+    if (chat) this.#chats.set(conversation, chat);
+    else this.#chats.delete(conversation);
+    return chat;
+  }
+
+  async previewTemplate(chat: ChatSettings): Promise<string> {
+    if (chat.template.includes("{% for %}")) {
+      throw fault("internal", "The template is wrong in line 1: unexpected end of block.");
+    }
+    const system = chat.systemPrompt === "" ? "" : `<|im_start|>system\n${chat.systemPrompt}<|im_end|>\n`;
+    return `${system}<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n`;
   }
 
   async openLink(url: string): Promise<void> {

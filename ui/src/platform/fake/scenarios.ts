@@ -10,6 +10,7 @@ import type {
   Status,
 } from "../bindings";
 import { defaultSampling, defaultSettings } from "../../state/model";
+import { downloads, folders } from "./shelf";
 import { code, heavy, prose, questions, short, titles } from "./words";
 
 /** How the scripted engine answers. */
@@ -51,6 +52,8 @@ export const scenarioNames = [
   "moved",
   "long",
   "heavy",
+  "newcomer",
+  "downloads",
 ] as const;
 
 export type ScenarioName = (typeof scenarioNames)[number];
@@ -281,7 +284,7 @@ function snapshotOf(status: Status, list: Conversation[]): Snapshot {
       entry("qwen", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "/home/ana/models", 491_000_000),
       entry("gone", "llama-3.gguf", "/media/ana/stick", null),
     ],
-    folders: [],
+    folders,
     downloads: [],
     starter: { state: "ready", id: "smol", sizeBytes: starterBytes },
     turns: [],
@@ -331,6 +334,19 @@ export function scenario(name: ScenarioName): Scenario {
       };
     case "ready":
       return { ...base, opening: "nothing" };
+    case "downloads":
+      return { ...base, snapshot: { ...snapshotOf(openStatus, all), downloads }, opening: "show-first" };
+    case "newcomer":
+      return {
+        ...base,
+        snapshot: {
+          ...snapshotOf(noModelStatus, []),
+          models: [],
+          starter: { state: "download", sizeBytes: starterBytes },
+        },
+        conversations: [],
+        opening: "nothing",
+      };
     case "chat":
       return { ...base, opening: "show-first" };
     case "streaming":
