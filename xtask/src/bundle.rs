@@ -13,6 +13,15 @@ const BUNDLER: &str = "@tauri-apps/cli@2.12.5";
 /// Where a package puts the command line program.
 const PROGRAM: &str = "/usr/bin/candor";
 
+/// What desktops know of the window: its name, and that it opens model files.
+const DESKTOP: &str = "packaging/candor.desktop";
+
+/// What desktops know of model files, and where they look for it.
+const FILE_TYPES: (&str, &str) = (
+    "packaging/candor-mime.xml",
+    "/usr/share/mime/packages/org.candor.Candor.xml",
+);
+
 /// Where the installed window looks for the starter model.
 const MODELS: &str = "/usr/share/candor/models";
 
@@ -66,11 +75,13 @@ fn config(program: &Path, starter: Option<&Path>) -> Result<Value> {
         files.insert(place, json!(file));
         Ok(())
     };
+    let root = project::root();
     put(PROGRAM.to_owned(), program)?;
+    put(FILE_TYPES.1.to_owned(), &root.join(FILE_TYPES.0))?;
     if let Some(starter) = starter {
         put(format!("{MODELS}/{}", models::STARTER.file), starter)?;
     }
-    let package = json!({ "files": files });
+    let package = json!({ "files": files, "desktopTemplate": root.join(DESKTOP) });
     Ok(json!({ "bundle": { "linux": { "deb": package, "rpm": package } } }))
 }
 
@@ -81,7 +92,7 @@ mod tests {
     #[test]
     fn both_kinds_of_package_hold_the_same() {
         let (program, starter) = (Path::new("/t/candor"), Path::new("/m/s.gguf"));
-        for (starter, places) in [(None, 1), (Some(starter), 2)] {
+        for (starter, places) in [(None, 2), (Some(starter), 3)] {
             let config = config(program, starter).expect("the paths are text");
             for kind in ["deb", "rpm"] {
                 let files = config["bundle"]["linux"][kind]["files"].as_object();
@@ -90,6 +101,13 @@ mod tests {
                 assert_eq!(files[PROGRAM], "/t/candor", "{kind}");
                 let placed = files.values().any(|file| file == "/m/s.gguf");
                 assert_eq!(placed, starter.is_some(), "{kind}");
+                let types = files[FILE_TYPES.1].as_str().expect("the file types");
+                assert!(Path::new(types).is_file(), "{types}");
+                let desktop = config["bundle"]["linux"][kind]["desktopTemplate"].as_str();
+                let entry = std::fs::read_to_string(desktop.expect("a path")).expect("the entry");
+                // A file that is opened with it is handed over, and only what it can open is.
+                assert!(entry.contains("Exec={{exec}} %f\n"), "{entry}");
+                assert!(entry.contains("application/x-gguf;application/x-apr-model;"));
             }
         }
     }
