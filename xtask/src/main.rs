@@ -1,4 +1,4 @@
-//! Builds, runs and tests the project: `cargo xtask run | test | soak | bindings | bundle`.
+//! Builds, runs and tests the project: `cargo xtask run | test | soak | speed | bindings | bundle`.
 //!
 //! Each command installs what it lacks and says so, then does its work. What this program does
 //! deliberately not do: compile anything itself, or hide a command. Every command that is run is
@@ -24,6 +24,7 @@ mod run;
 mod server;
 mod shares;
 mod soak;
+mod speed;
 mod test;
 mod ui;
 mod vocabularies;
@@ -40,6 +41,8 @@ Usage: cargo xtask COMMAND
   run [-- ARGUMENTS]   build and open the app, with the starter model if there is no other
   test [SHARE...]      every check and every test; with names, only those shares
   soak [REPORT...]     the field reports with their wall-clock limits, into docs/measurements
+  speed PROGRAM MODEL...
+                       the processor beside llama.cpp, into docs/measurements
   bindings [--check]   write the window's TypeScript types from the Rust ones, or compare them
   kernels [NAME...]    compile the GPU's kernels whose sources changed; --all, --resources, or
                        --check [--full] to compare and assemble them
@@ -69,6 +72,7 @@ fn dispatch(given: &[OsString], words: &[&str]) -> Result<()> {
         ["run", ..] => run::run(&given[1..]),
         ["test", shares @ ..] => test::test(shares),
         ["soak", reports @ ..] => soak::soak(reports),
+        ["speed", ..] => speed::speed(&given[1..]),
         ["bindings"] => bindings::write(),
         ["bindings", "--check"] => bindings::check(),
         ["kernels", words @ ..] => kernels::kernels(words),
