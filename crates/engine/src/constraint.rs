@@ -26,6 +26,9 @@ const SCHEMA_DEPTH_MAX: usize = 64;
 /// does not count.
 const BRACKETS_DEPTH_MAX: usize = 128;
 
+/// States that the lexer of one reply may have, of 1 to 2 kB each; usual schemas have some hundreds.
+const LEXER_STATES_MAX: usize = 20_000;
+
 /// What a reply has to look like.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constraint {
@@ -233,6 +236,7 @@ fn factory(tokenizer: &Tokenizer, vocabulary: usize) -> Option<ParserFactory> {
         factory.quiet();
         // Its bounds of one step and of a grammar stay: a step takes some 20 ms at worst.
         factory.limits_mut().verbose_errors = false;
+        factory.limits_mut().max_lexer_states = LEXER_STATES_MAX;
         Some(factory)
     });
     made.ok().flatten()

@@ -6,6 +6,7 @@ use candor_backend::{CancelToken, SessionError};
 use candor_testkit::scripted::{Fault, Script};
 
 mod constrained;
+mod crowd;
 mod real;
 mod stop;
 mod together;

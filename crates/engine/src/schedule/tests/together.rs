@@ -28,7 +28,7 @@ fn solo(options: &GenerateOptions) -> Vec<u32> {
 }
 
 /// A bench whose session has slots beside those that are written in.
-fn keeping(slots: usize, kept: usize, ctx_len: usize) -> Bench {
+pub(super) fn keeping(slots: usize, kept: usize, ctx_len: usize) -> Bench {
     let script = Script::new(LETTERS);
     let options = LoadOptions {
         ctx_len: Some(ctx_len),
