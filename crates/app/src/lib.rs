@@ -35,6 +35,7 @@ mod path_id;
 mod paths;
 mod prompt;
 mod record;
+pub mod service;
 mod settings;
 mod status;
 mod talk;

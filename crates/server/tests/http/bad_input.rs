@@ -18,11 +18,10 @@ fn with(field: &str, value: Value) -> Value {
     body
 }
 
-#[test]
-fn wrong_types_are_named_and_unknown_fields_ignored() {
-    let desk = Desk::new();
+/// Fields with values of the wrong type, or out of bounds.
+fn wrong_fields() -> Vec<(&'static str, Value)> {
     let user = |content: Value| json!([{ "role": "user", "content": content }]);
-    let wrong = [
+    vec![
         ("model", json!(7)),
         ("messages", json!("Hello")),
         ("messages", json!([])),
@@ -78,8 +77,13 @@ fn wrong_types_are_named_and_unknown_fields_ignored() {
         ("logprobs", json!("all")),
         ("chat_template_kwargs", json!([])),
         ("reasoning_effort", json!(3)),
-    ];
-    for (field, value) in wrong {
+    ]
+}
+
+#[test]
+fn wrong_types_are_named_and_unknown_fields_ignored() {
+    let desk = Desk::new();
+    for (field, value) in wrong_fields() {
         let body = with(field, value);
         let answer = desk.post(CHAT, &body).answer();
         assert_eq!(answer.status, 400, "{field}: {body} {}", answer.text());

@@ -1,7 +1,6 @@
 //! A server on a scripted engine.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -128,11 +127,6 @@ impl Desk {
         let json = answer.json();
         let text = json["choices"][0]["message"]["content"].as_str();
         text.expect("a text").to_owned()
-    }
-
-    /// The next replies are these tokens; the model's own end is not among them.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.dir.path().join("Tiny.gguf")
     }
 
     /// Requests that are inside.
