@@ -37,6 +37,8 @@ const COMMANDS: &[&str] = &[
     "remove_download",
     "remove_model_folder",
     "rename_conversation",
+    "replay",
+    "reply_file_hash",
     "restore_conversation",
     "resume_download",
     "save_settings",
@@ -45,6 +47,7 @@ const COMMANDS: &[&str] = &[
     "start_download",
     "stop",
     "stop_loading",
+    "stop_replay",
     "use_cpu",
     "use_gpu",
 ];

@@ -1,15 +1,16 @@
 //! The app's news, on their way to the window.
 
-use candor_app::wire::TurnBatch;
-use candor_app::{Attached, Listener, News, TurnReader};
-use tauri::ipc::Channel;
+use candor_app::{Attached, Listener, News};
+use tauri::ipc::{Channel, IpcResponse};
 use tauri::{AppHandle, Emitter};
 
-/// Hands a turn's batches to the page that asked for them. They come at most once a frame: the
-/// web view has no back-pressure, and thousands of messages a second would leave it no time to
-/// draw.
-pub(crate) fn reader(channel: Channel<TurnBatch>) -> TurnReader {
-    Box::new(move |batch| match channel.send(batch) {
+/// Hands what a turn or a replay tells to the page that asked for it. It comes at most once a
+/// frame: the web view has no back-pressure, and thousands of messages a second would leave it no
+/// time to draw.
+pub(crate) fn reader<T: IpcResponse + Send + 'static>(
+    channel: Channel<T>,
+) -> Box<dyn FnMut(T) -> Attached + Send> {
+    Box::new(move |news| match channel.send(news) {
         Ok(()) => Attached::Stay,
         // The page is gone. The reply goes on without it, and a new page can attach to it.
         Err(_) => Attached::Gone,

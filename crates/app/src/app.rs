@@ -12,11 +12,13 @@ use crate::config::AppConfig;
 use crate::conversations::Store;
 use crate::downloads::Downloads;
 use crate::error::Error;
+use crate::file_hash::FileHashes;
 use crate::folders::Folders;
 use crate::library;
 use crate::models::{GLANCE, Models, Wish};
 use crate::news::{Listener, Listeners, News};
 use crate::paths::AppPaths;
+use crate::replay::Replays;
 use crate::settings::SettingsFile;
 use crate::turns::{QUESTION_BYTES_MAX, Turns};
 use crate::verdicts::Recall;
@@ -52,6 +54,8 @@ pub(crate) struct Inner {
     pub(crate) listeners: Listeners,
     pub(crate) models: Models,
     pub(crate) turns: Turns,
+    pub(crate) replays: Replays,
+    pub(crate) hashes: FileHashes,
     pub(crate) folders: Folders,
     pub(crate) downloads: Downloads,
     probed: Mutex<Probed>,
@@ -103,6 +107,8 @@ impl App {
             listeners: Listeners::default(),
             models: Models::default(),
             turns: Turns::default(),
+            replays: Replays::default(),
+            hashes: FileHashes::new(paths.file_hashes()),
             folders: Folders::default(),
             downloads,
             probed: Mutex::default(),
@@ -463,6 +469,7 @@ impl Inner {
             std::mem::take(&mut threads.running)
         };
         self.turns.stop_all();
+        self.replays.stop_all();
         self.folders.stop();
         self.downloads.close();
         if let Some(load) = &self.models.state().load {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candor_engine::{Event, TurnState};
+use candor_text::reply::{Part, ReplyParser};
 
 use crate::config::Clock;
-use crate::record;
 use crate::turn::{Cursor, Heard, Turn};
 use crate::wire::{TurnBatch, TurnEvent};
+use crate::{parts, record};
 
 /// A frame at 60 per second: more batches than this no window can paint.
 const FRAME: Duration = Duration::from_millis(16);
@@ -37,16 +38,21 @@ pub type TurnReader = Box<dyn FnMut(TurnBatch) -> Attached + Send>;
 /// Tells a reader everything from `from_seq` to the end.
 pub(crate) fn forward(turn: &Arc<Turn>, from_seq: u64, clock: &Clock, mut reader: TurnReader) {
     let mut cursor = Cursor::default();
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered::new();
     let mut last_sent = None;
     loop {
-        let mut end = listen(turn, &mut cursor, from_seq, &mut gathered, PATIENCE);
+        let follower = Follower {
+            turn,
+            clock,
+            from_seq,
+        };
+        let mut end = follower.listen(&mut cursor, &mut gathered, PATIENCE);
         if let (None, Some(sent), false) = (&end, last_sent, gathered.events.is_empty()) {
             let since = (clock.instant)().saturating_duration_since(sent);
             thread::sleep(FRAME.saturating_sub(since));
             for _ in 0..READS_MAX {
                 let before = cursor.seq;
-                end = listen(turn, &mut cursor, from_seq, &mut gathered, Duration::ZERO);
+                end = follower.listen(&mut cursor, &mut gathered, Duration::ZERO);
                 if end.is_some() || cursor.seq == before {
                     break;
                 }
@@ -70,47 +76,156 @@ pub(crate) fn forward(turn: &Arc<Turn>, from_seq: u64, clock: &Clock, mut reader
     }
 }
 
-/// Takes in what is new; gives the end once it is reached.
-fn listen(
-    turn: &Turn,
-    cursor: &mut Cursor,
+/// What one reader follows.
+struct Follower<'a> {
+    turn: &'a Turn,
+    clock: &'a Clock,
+    /// The first event that is new to the reader.
     from_seq: u64,
-    gathered: &mut Gathered,
-    timeout: Duration,
-) -> Option<TurnEvent> {
-    let seq = cursor.seq;
-    match turn.hear(cursor, timeout) {
-        Heard::Events(events) => {
-            for (seq, event) in (seq..).zip(events) {
-                gathered.take(event, seq >= from_seq);
+}
+
+impl Follower<'_> {
+    /// Takes in what is new; gives the end once it is reached.
+    fn listen(
+        &self,
+        cursor: &mut Cursor,
+        gathered: &mut Gathered,
+        timeout: Duration,
+    ) -> Option<TurnEvent> {
+        let seq = cursor.seq;
+        match self.turn.hear(cursor, timeout) {
+            Heard::Events(events) => {
+                let told = Told {
+                    turn: self.turn,
+                    now: (self.clock.instant)(),
+                };
+                for (seq, event) in (seq..).zip(events) {
+                    gathered.take(event, &told, seq >= self.from_seq);
+                }
+                None
             }
-            None
+            Heard::End(end) => Some(*end),
+            Heard::Nothing => None,
         }
-        Heard::End(end) => Some(*end),
-        Heard::Nothing => None,
     }
 }
 
+/// What is known beside the events.
+struct Told<'a> {
+    turn: &'a Turn,
+    now: Instant,
+}
+
 /// Events on their way into a batch.
-#[derive(Default)]
 struct Gathered {
     events: Vec<TurnEvent>,
     tokens: u32,
+    /// None before the first words: how the reply begins is known by then.
+    parser: Option<ReplyParser>,
+    /// When the thoughts that run began, and whether they have words.
+    thinks_since: Option<Instant>,
+    has_thought: bool,
+    /// Thoughts that are at their end.
+    thoughts: usize,
 }
 
 impl Gathered {
-    /// Counts an event, and keeps it if it is new to the reader.
-    fn take(&mut self, event: Event, is_new: bool) {
+    fn new() -> Self {
+        Self {
+            events: Vec::new(),
+            tokens: 0,
+            parser: None,
+            thinks_since: None,
+            has_thought: false,
+            thoughts: 0,
+        }
+    }
+
+    /// Counts an event, and keeps what it tells if it is new to the reader.
+    fn take(&mut self, event: Event, told: &Told<'_>, is_new: bool) {
         if matches!(event, Event::Token { .. }) {
             self.tokens = self.tokens.saturating_add(1);
         }
-        let Some(event) = self.of_engine(event).filter(|_| is_new) else {
-            return;
+        let events = match event {
+            Event::Token { text, .. } | Event::Tail { text } => self.words(&text, told),
+            event => of_engine(event).into_iter().collect(),
         };
+        if is_new {
+            events.into_iter().for_each(|event| self.put(event));
+        }
+    }
+
+    /// What more text tells. Nothing of it is kept back for long, so a reader that comes back later
+    /// goes on at the same character.
+    fn words(&mut self, text: &str, told: &Told<'_>) -> Vec<TurnEvent> {
+        let mut parser = self.parser.take().unwrap_or_else(|| {
+            let mut parser = parts::parser();
+            // What was there before is in the message.
+            for piece in parser.push(&told.turn.beginning()) {
+                self.part(piece.part, told, &mut Vec::new());
+            }
+            parser
+        });
+        let mut events = Vec::new();
+        for piece in parser.push(text) {
+            self.part(piece.part, told, &mut events);
+        }
+        if events.is_empty() {
+            let (text, tokens) = (String::new(), self.tokens);
+            events.push(match parser.is_thinking() {
+                true => TurnEvent::Thinking { text, tokens },
+                false => TurnEvent::Text { text, tokens },
+            });
+        }
+        self.parser = Some(parser);
+        events
+    }
+
+    fn part(&mut self, part: Part, told: &Told<'_>, events: &mut Vec<TurnEvent>) {
+        let tokens = self.tokens;
+        match part {
+            Part::Thinking(text) => {
+                self.thinks_since.get_or_insert(told.now);
+                self.has_thought |= !text.is_empty();
+                if !text.is_empty() {
+                    events.push(TurnEvent::Thinking { text, tokens });
+                }
+            }
+            Part::Text(text) => {
+                let since = self.thinks_since.take();
+                if let (Some(since), true) = (since, std::mem::take(&mut self.has_thought)) {
+                    // Who came late cannot have measured it; the writer has.
+                    let own = told.now.saturating_duration_since(since).as_secs_f64() * 1e3;
+                    let ms = told.turn.thinking_ms(self.thoughts).unwrap_or(own);
+                    self.thoughts += 1;
+                    events.push(TurnEvent::Thought { ms });
+                }
+                if !text.is_empty() {
+                    events.push(TurnEvent::Text { text, tokens });
+                }
+            }
+            Part::TextWasThinking => {
+                self.thoughts += 1;
+                events.push(TurnEvent::TextWasThinking);
+            }
+            // The chat offers no tools.
+            Part::ToolCall(_) => {}
+        }
+    }
+
+    /// Puts an event into the batch; several of one kind become one.
+    fn put(&mut self, event: TurnEvent) {
         match (self.events.last_mut(), event) {
             (
                 Some(TurnEvent::Text { text, tokens }),
                 TurnEvent::Text {
+                    text: more,
+                    tokens: now,
+                },
+            )
+            | (
+                Some(TurnEvent::Thinking { text, tokens }),
+                TurnEvent::Thinking {
                     text: more,
                     tokens: now,
                 },
@@ -125,33 +240,30 @@ impl Gathered {
             (_, event) => self.events.push(event),
         }
     }
+}
 
-    fn of_engine(&self, event: Event) -> Option<TurnEvent> {
-        let count = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
-        match event {
-            Event::Token { text, .. } | Event::Tail { text } => Some(TurnEvent::Text {
-                text,
-                tokens: self.tokens,
-            }),
-            Event::State(TurnState::Waiting) => Some(TurnEvent::Waiting),
-            Event::State(TurnState::Prefill { done, total }) => Some(TurnEvent::Reading {
-                done: count(done),
-                total: count(total),
-            }),
-            Event::State(TurnState::Proving { done, total }) => Some(TurnEvent::Checking {
-                done: count(done),
-                total: count(total),
-            }),
-            Event::Moved { reason, .. } => Some(TurnEvent::Moved {
-                notice: record::moved_words(&reason),
-            }),
-            Event::State(TurnState::Decode | TurnState::Served(_))
-            | Event::Proven(_)
-            | Event::Repeats(_)
-            | Event::Embedding(_)
-            | Event::Finished { .. }
-            | Event::Failed { .. } => None,
-        }
+/// What an event that brings no text tells the window.
+fn of_engine(event: Event) -> Option<TurnEvent> {
+    let count = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
+    match event {
+        Event::State(TurnState::Waiting) => Some(TurnEvent::Waiting),
+        Event::State(TurnState::Prefill { done, total }) => Some(TurnEvent::Reading {
+            done: count(done),
+            total: count(total),
+        }),
+        Event::State(TurnState::Proving { done, total }) => Some(TurnEvent::Checking {
+            done: count(done),
+            total: count(total),
+        }),
+        Event::Moved { reason, .. } => Some(TurnEvent::Moved {
+            notice: record::moved_words(&reason),
+        }),
+        Event::Repeats(repeated) => Some(TurnEvent::Repeats {
+            block_tokens: count(repeated.block_tokens),
+            copies: count(repeated.copies),
+        }),
+        // What remains is not for a window, or comes with the end.
+        _ => None,
     }
 }
 
@@ -174,6 +286,21 @@ mod tests {
         }
     }
 
+    /// What a reader is told who has heard the events before `from`.
+    fn told(all: impl IntoIterator<Item = Event>, from: usize) -> Vec<TurnEvent> {
+        let turn = Turn::new(1, 1);
+        turn.thought_for(1_500.0);
+        let told = Told {
+            turn: &turn,
+            now: Instant::now(),
+        };
+        let mut gathered = Gathered::new();
+        for (seq, event) in all.into_iter().enumerate() {
+            gathered.take(event, &told, seq >= from);
+        }
+        gathered.events
+    }
+
     #[track_caller]
     fn check(from: usize, want: &[TurnEvent]) {
         let prefill = |done| Event::State(TurnState::Prefill { done, total: 9 });
@@ -189,11 +316,24 @@ mod tests {
                 text: String::from("d"),
             },
         ];
-        let mut gathered = Gathered::default();
-        for (seq, event) in all.into_iter().enumerate() {
-            gathered.take(event, seq >= from);
-        }
-        assert_eq!(gathered.events, want);
+        assert_eq!(told(all, from), want);
+    }
+
+    #[test]
+    fn thoughts_are_told_apart_with_their_time_wherever_the_marks_are_cut() {
+        let thinking = |text: &str, tokens| TurnEvent::Thinking {
+            text: String::from(text),
+            tokens,
+        };
+        let all = ["<th", "ink>", "h", "m", "</", "think>\n", "\nSo", "."].map(token);
+        let end = TurnEvent::Thought { ms: 1_500.0 };
+        let begin = text("", 1);
+        let words = [begin, thinking("hm", 5), end, text("So.", 8)];
+        assert_eq!(told(all.clone(), 0), words);
+        assert_eq!(told(all, 6), [text("So.", 8)]);
+        let unbegun = ["hm", "\n</think>", "\nSo."].map(token);
+        let want = [text("hm\n", 2), TurnEvent::TextWasThinking, text("So.", 3)];
+        assert_eq!(told(unbegun, 0), want);
     }
 
     #[test]

@@ -119,6 +119,11 @@ impl AppPaths {
         self.data.join("downloads.json")
     }
 
+    /// The hashes of model files.
+    pub fn file_hashes(&self) -> PathBuf {
+        self.cache.join("file-hashes.json")
+    }
+
     /// What was proven of graphics cards.
     pub fn verdicts_dir(&self) -> PathBuf {
         self.cache.join("verdicts")

@@ -1,10 +1,13 @@
 //! From the messages of a conversation to the tokens that the model reads. Pure.
 
-use candor_text::{ChatFormat, Ends, LocalTime, Prompt as TypedText, RenderRequest, Tokenizer};
+use candor_text::{
+    ChatFormat, Ends, LocalTime, Prompt as TypedText, RenderRequest, ReplyFormat, Tokenizer,
+};
 use serde_json::{Map, Value, json};
 
 use crate::conversations::StoredMessage;
 use crate::error::Error;
+use crate::parts;
 use crate::wire::{Code, Role};
 use crate::words;
 
@@ -41,14 +44,15 @@ pub(crate) struct Talk<'a> {
     pub(crate) left_out: usize,
 }
 
-/// What a message says, as a template sees it.
+/// What a message says, as a template sees it. What was thought for earlier answers is left out:
+/// every template that knows thoughts wants it so, and others would read them as answers.
 pub(crate) fn said(message: &StoredMessage, enclosed: &[Enclosed]) -> Option<Value> {
-    let role = match message.role {
-        Role::User => "user",
-        Role::Assistant if message.text.is_empty() => return None,
-        Role::Assistant => "assistant",
-    };
-    Some(json!({ "role": role, "content": with_enclosed(&message.text, enclosed) }))
+    if message.role == Role::User {
+        let content = with_enclosed(&message.text, enclosed);
+        return Some(json!({ "role": "user", "content": content }));
+    }
+    let answer = parts::answer(&message.text);
+    (!answer.is_empty()).then(|| json!({ "role": "assistant", "content": answer }))
 }
 
 /// A message with its cards written out below it, each in a fence that is longer than any in it.
@@ -72,6 +76,10 @@ pub(crate) struct Prompt {
     pub(crate) notice: Option<String>,
     /// Messages from the start that are not in it.
     pub(crate) left_out: usize,
+    /// The mark at its end by which the template has begun the reply's thoughts, if it has.
+    pub(crate) opening: String,
+    /// When it was made, in milliseconds since 1970: templates may write the date.
+    pub(crate) made_ms: i64,
 }
 
 /// A prompt that is not shortened leaves at least this part of the context to the reply, or all
@@ -170,7 +178,13 @@ fn rendered(
     request.now = Some(utc(now_ms));
     request.extra = reader.extra.clone();
     let mut rendered = reader.format.render(&request);
-    rendered.prompt.push_typed(talk.begun);
+    let opening = ReplyFormat::opened_by(&rendered.prompt.text).to_owned();
+    // The words of a reply that is gone on with begin with that mark, too.
+    let begun = talk.begun.strip_prefix(opening.trim_end());
+    rendered.prompt.push_typed(match begun {
+        Some(rest) if !opening.is_empty() => rest.trim_start(),
+        _ => talk.begun,
+    });
     let tokens = reader
         .tokenizer
         .encode(&rendered.prompt, Ends::Chat)
@@ -185,6 +199,12 @@ fn rendered(
         tokens,
         notice,
         left_out: from,
+        opening: if talk.begun.is_empty() {
+            opening
+        } else {
+            String::new()
+        },
+        made_ms: now_ms,
     })
 }
 

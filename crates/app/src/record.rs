@@ -37,10 +37,18 @@ pub(crate) fn begun(chat: Option<&ChatModel>, sampling: &Sampling, seed: u32) ->
         notice: None,
         left_out: 0,
         continued: false,
+        thinking_ms: Vec::new(),
+        quantization: of(|facts| facts.quantization.clone()),
+        file_sha256: None,
+        version: String::new(),
+        template_sha256: String::new(),
+        context_sha256: String::new(),
+        stop: Vec::new(),
+        replay: None,
     }
 }
 
-fn name(kind: DeviceKind) -> &'static str {
+pub(crate) fn name(kind: DeviceKind) -> &'static str {
     match kind {
         DeviceKind::Cpu => "CPU",
         DeviceKind::Gpu => "GPU",

@@ -17,6 +17,8 @@ pub(crate) struct Turn {
     pub(crate) id: TurnId,
     pub(crate) conversation: ConversationId,
     pub(crate) cancel: CancelToken,
+    /// How the reply begins: what it had before, and what its template begins it with.
+    begun: Mutex<String>,
     course: Mutex<Course>,
     changed: Condvar,
 }
@@ -24,6 +26,8 @@ pub(crate) struct Turn {
 #[derive(Default)]
 struct Course {
     logs: Vec<Arc<TurnLog>>,
+    /// How long each of the reply's thoughts took that are at their end, in milliseconds.
+    thinking_ms: Vec<f64>,
     /// The terminal event, once the reply is stored.
     ended: Option<TurnEvent>,
 }
@@ -54,6 +58,7 @@ impl Turn {
             id,
             conversation,
             cancel: CancelToken::new(),
+            begun: Mutex::default(),
             course,
             changed,
         }
@@ -70,6 +75,28 @@ impl Turn {
     pub(crate) fn goes_on_in(&self, log: Arc<TurnLog>) {
         self.course().logs.push(log);
         self.changed.notify_all();
+    }
+
+    /// Notes how the reply begins, before it has a log.
+    pub(crate) fn begins_with(&self, text: &str) {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        text.clone_into(&mut begun);
+    }
+
+    /// How the reply begins.
+    pub(crate) fn beginning(&self) -> String {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.clone()
+    }
+
+    /// Notes how long a thought took.
+    pub(crate) fn thought_for(&self, ms: f64) {
+        self.course().thinking_ms.push(ms);
+    }
+
+    /// How long the thought with this number took, if its end was noted.
+    pub(crate) fn thinking_ms(&self, number: usize) -> Option<f64> {
+        self.course().thinking_ms.get(number).copied()
     }
 
     /// Whether the engine has it.

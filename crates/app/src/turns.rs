@@ -15,11 +15,12 @@ use crate::error::Error;
 use crate::forward::{TurnReader, forward};
 use crate::models::ChatModel;
 use crate::news::News;
+use crate::parts::Parts;
 use crate::prompt::{self, Enclosed, Prompt, Reader, Talk};
 use crate::turn::Turn;
 use crate::wire::{
-    Code, Conversation, ConversationId, Message, MessageId, MessageState, Role, RunningTurn, Sent,
-    Settings, TokenCount, TurnId,
+    Code, Conversation, ConversationId, Message, MessageId, MessageState, ReplyRecord, Role,
+    RunningTurn, Sent, Settings, TokenCount, TurnId,
 };
 use crate::writer::{self, Job, Prepared};
 
@@ -114,13 +115,25 @@ impl Message {
             cards,
             ..
         } = stored;
+        let Parts { answer, all } = match role {
+            Role::Assistant => Parts::of_stored(&text, record.as_ref()),
+            Role::User => Parts {
+                answer: text,
+                all: Vec::new(),
+            },
+        };
         Self {
             id,
             role,
-            text,
+            text: answer,
+            parts: all,
             state,
             turn,
-            record,
+            // Windows have no use for what a replay needs.
+            record: record.map(|record| ReplyRecord {
+                replay: None,
+                ..record
+            }),
             versions,
             kept,
             cards,
@@ -386,6 +399,18 @@ impl Inner {
         begun: &str,
         settings: &Settings,
     ) -> Result<Prompt, Error> {
+        self.prompt_at(chat, branch, begun, settings, self.now_ms())
+    }
+
+    /// The same as it was, or will be, at another time.
+    pub(crate) fn prompt_at(
+        &self,
+        chat: &ChatModel,
+        branch: &[StoredMessage],
+        begun: &str,
+        settings: &Settings,
+        now_ms: i64,
+    ) -> Result<Prompt, Error> {
         let format = chat_settings::format(chat, settings);
         let reader = Reader {
             tokenizer: &chat.loaded.tokenizer,
@@ -407,7 +432,7 @@ impl Inner {
             begun,
             left_out: last.map_or(0, |record| record.left_out as usize),
         };
-        let prompt = prompt::prompt(&reader, &talk, self.now_ms())?;
+        let prompt = prompt::prompt(&reader, &talk, now_ms)?;
         let notice = prompt::told_once(prompt.notice, branch);
         Ok(Prompt { notice, ..prompt })
     }

@@ -5,18 +5,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candor_engine::{Event, GenerateOptions, GenerateRequest, RequestError, TurnCode, TurnLog};
+use candor_engine::{
+    Event, FinishReason, GenerateOptions, GenerateRequest, RequestError, Reuse, TurnCode, TurnLog,
+};
 use candor_text::STOP_STRINGS_MAX;
+use candor_text::reply::{Part, ReplyParser};
 
 use crate::app::Inner;
 use crate::chat_settings;
 use crate::conversations::{Closing, Draft};
 use crate::error::Error;
+use crate::file_hash::{FileStamp, sha256};
 use crate::models::{Answerer, ChatModel};
 use crate::prompt::Prompt;
+use crate::replay::{TOKENS_KEPT_MAX, hash_of_tokens, packed};
 use crate::turn::Turn;
-use crate::wire::{Code, MessageState, ReplyRecord, Settings, TurnEvent, WireError};
-use crate::{record, wire, words};
+use crate::wire::{
+    Code, EndNote, MessageState, ReplayNotes, ReplyRecord, Settings, TurnEvent, WireError,
+};
+use crate::{parts, path_id, record, wire, words};
 
 /// How often words are written to disk while a reply runs. A kill loses no more than this.
 const APPEND_INTERVAL: Duration = Duration::from_millis(250);
@@ -64,7 +71,8 @@ pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) -> TurnEvent {
     let mut keeper = Keeper::new(inner, &job);
     // A turn that never ends would hold its conversation until the next start.
     let ended = catch_unwind(AssertUnwindSafe(|| reply(inner, &mut job, &mut keeper)));
-    let written = ended.unwrap_or_else(|_| broke_down(&job));
+    let mut written = ended.unwrap_or_else(|_| broke_down(&job));
+    written.record.thinking_ms = keeper.thoughts.end(inner.instant());
     let (turn, text) = (&job.turn, keeper.text.as_str());
     let closing = Closing {
         text,
@@ -94,7 +102,8 @@ fn unsaved_message(turn: &Turn, text: &str, written: &Written) -> wire::Message 
     wire::Message {
         id: turn.id,
         role: wire::Role::Assistant,
-        text: text.to_owned(),
+        text: parts::answer(text),
+        parts: parts::Parts::of_stored(text, Some(&written.record)).all,
         state: MessageState::Failed,
         turn: None,
         record: Some(written.record.clone()),
@@ -121,6 +130,11 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
                 record.notice = sent.notice;
                 record.left_out = sent.left_out;
                 record.continued = !job.begun.is_empty();
+                record.stop = sent.stop;
+                provenance(inner, &mut record, &chat, sent.replay);
+                record.context_sha256 = sent.context_sha256;
+                keeper.begin_with(&sent.opening);
+                job.turn.begins_with(&keeper.text);
                 request
             }
             Err(error) => return failed(record, error),
@@ -161,6 +175,30 @@ fn written(state: MessageState, record: ReplyRecord, error: Option<WireError>) -
 struct PromptNotes {
     notice: Option<String>,
     left_out: u32,
+    opening: String,
+    stop: Vec<String>,
+    context_sha256: String,
+    replay: ReplayNotes,
+}
+
+/// Notes by what the reply is written, as far as it takes no time to know.
+fn provenance(inner: &Inner, record: &mut ReplyRecord, chat: &ChatModel, notes: ReplayNotes) {
+    let path = &chat.loaded.path;
+    record.version.clone_from(&inner.config.version);
+    let own = chat.loaded.model.file.index().chat_template.as_deref();
+    let own = own.filter(|_| chat.format.fallback().is_none());
+    let chosen = Some(notes.chat.template.trim()).filter(|text| !text.is_empty());
+    record.template_sha256 = chosen.or(own).map(sha256).unwrap_or_default();
+    // A file that is gone meanwhile has no stamp, and later no hash.
+    let stamp = FileStamp::of(path).unwrap_or_default();
+    record.file_sha256 = inner.hashes.known(path, stamp);
+    record.replay = Some(ReplayNotes {
+        file: path_id::encode(path),
+        file_size_bytes: stamp.size_bytes,
+        file_changed_ns: stamp.changed_ns,
+        context: u32::try_from(chat.loaded.ctx_len).unwrap_or(u32::MAX),
+        ..notes
+    });
 }
 
 /// A request for this model, with the tokens that were prepared for it or with new ones, and what
@@ -174,16 +212,22 @@ fn request(
         tokens,
         notice,
         left_out,
+        opening,
+        made_ms,
     } = match job.prepared.take() {
         Some(prepared) if prepared.chat.loaded.id == chat.loaded.id => prepared.prompt,
         _ => inner.prompt_of_reply(chat, job)?,
     };
+    let context_sha256 = hash_of_tokens(&tokens);
     let sampling = &job.settings.sampling;
     let format = chat_settings::format(chat, &job.settings);
     let ends = format.end_strings().iter().chain(&job.settings.stop);
+    let stop: Vec<String> = ends.take(STOP_STRINGS_MAX).cloned().collect();
     let options = GenerateOptions {
-        stop: ends.take(STOP_STRINGS_MAX).cloned().collect(),
+        stop: stop.clone(),
         constraint: chat_settings::constraint(&job.settings)?,
+        // So that a replay gives the same, whatever is in memory then.
+        reuse: Reuse::OnlyRead,
         ..GenerateOptions::new(
             tokens,
             record::for_engine(sampling, job.seed),
@@ -194,8 +238,19 @@ fn request(
     let refused = |source: RequestError| {
         Error::new(Code::Internal, words::sentence(&source.to_string())).because(source)
     };
-    let left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
-    Ok((request.map_err(refused)?, PromptNotes { notice, left_out }))
+    let notes = PromptNotes {
+        notice,
+        stop,
+        left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
+        opening,
+        context_sha256,
+        replay: ReplayNotes {
+            asked_ms: made_ms,
+            chat: job.settings.chat(),
+            ..ReplayNotes::default()
+        },
+    };
+    Ok((request.map_err(refused)?, notes))
 }
 
 /// Reads a log to its end.
@@ -205,12 +260,17 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
         for entry in log.wait(place, keeper.patience()) {
             place = entry.seq + 1;
             match entry.event {
-                Event::Token { text, .. } | Event::Tail { text } => keeper.take(&text),
+                Event::Token { id, text, .. } => {
+                    keeper.note(id);
+                    keeper.take(&text);
+                }
+                Event::Tail { text } => keeper.take(&text),
                 Event::Proven(report) => record::proven_now(record, &report, keeper.inner.now_ms()),
                 Event::Moved { reason, .. } => record::moved(record, &reason),
                 Event::State(_) | Event::Repeats(_) | Event::Embedding(_) => {}
                 Event::Finished { reason, stats } => {
                     record::measured(record, &stats);
+                    keeper.note_end(record, reason);
                     return Ended::Well(record::state_of(reason));
                 }
                 Event::Failed { code, message } => return Ended::Badly(code, message),
@@ -230,6 +290,9 @@ struct Keeper<'a> {
     begun_bytes: usize,
     appended_bytes: usize,
     appended_at: Instant,
+    /// As far as they are kept for a replay.
+    tokens: Vec<u32>,
+    thoughts: Thoughts,
 }
 
 impl<'a> Keeper<'a> {
@@ -242,11 +305,40 @@ impl<'a> Keeper<'a> {
             begun_bytes: job.begun.len(),
             appended_bytes: job.begun.len(),
             appended_at,
+            tokens: Vec::new(),
+            thoughts: Thoughts::new(Arc::clone(&job.turn), &job.begun, appended_at),
+        }
+    }
+
+    /// Takes the mark by which the template has begun the reply: without it the words could not be
+    /// told from an answer.
+    fn begin_with(&mut self, opening: &str) {
+        if self.text.is_empty() {
+            self.take(opening);
+            self.begun_bytes = self.text.len();
+        }
+    }
+
+    fn note(&mut self, token: u32) {
+        if self.tokens.len() < TOKENS_KEPT_MAX {
+            self.tokens.push(token);
+        }
+    }
+
+    fn note_end(&mut self, record: &mut ReplyRecord, reason: FinishReason) {
+        if let Some(notes) = &mut record.replay {
+            let is_whole = record.generated_tokens as usize == self.tokens.len();
+            notes.tokens = packed(&self.tokens);
+            notes.ended = match reason {
+                FinishReason::Stop | FinishReason::StopString if is_whole => EndNote::ByItself,
+                _ => EndNote::Cut,
+            };
         }
     }
 
     fn take(&mut self, text: &str) {
         self.text.push_str(text);
+        self.thoughts.take(text, self.inner.instant());
         self.append_if_due();
     }
 
@@ -287,5 +379,62 @@ impl<'a> Keeper<'a> {
         }
         self.appended_bytes = self.text.len();
         self.appended_at = now;
+    }
+}
+
+/// Measures how long a reply thinks.
+struct Thoughts {
+    turn: Arc<Turn>,
+    parser: ReplyParser,
+    /// When the thoughts that run began.
+    began: Option<Instant>,
+    /// Whether they have words.
+    has_words: bool,
+    ms: Vec<f64>,
+}
+
+impl Thoughts {
+    /// Of a reply that begins like this, at this time; how long was thought there is not known.
+    fn new(turn: Arc<Turn>, begun: &str, now: Instant) -> Self {
+        let mut thoughts = Self {
+            turn,
+            parser: parts::parser(),
+            began: None,
+            has_words: false,
+            ms: Vec::new(),
+        };
+        thoughts.take(begun, now);
+        thoughts
+    }
+
+    fn take(&mut self, text: &str, now: Instant) {
+        for piece in self.parser.push(text) {
+            match piece.part {
+                Part::Thinking(words) => {
+                    self.began.get_or_insert(now);
+                    self.has_words |= !words.is_empty();
+                }
+                Part::Text(_) | Part::ToolCall(_) => self.end_thought(now),
+                Part::TextWasThinking => self.note(0.0),
+            }
+        }
+    }
+
+    fn end_thought(&mut self, now: Instant) {
+        let began = self.began.take();
+        if let (Some(began), true) = (began, std::mem::take(&mut self.has_words)) {
+            self.note(now.saturating_duration_since(began).as_secs_f64() * 1e3);
+        }
+    }
+
+    fn note(&mut self, ms: f64) {
+        self.ms.push(ms);
+        self.turn.thought_for(ms);
+    }
+
+    /// All durations, that of a thought which had no end among them.
+    fn end(&mut self, now: Instant) -> Vec<f64> {
+        self.end_thought(now);
+        std::mem::take(&mut self.ms)
     }
 }

@@ -1,6 +1,6 @@
 //! Messages and the replies to them.
 
-use candor_app::wire::{Sent, TurnBatch};
+use candor_app::wire::{ReplayEvent, Sent, TurnBatch};
 use tauri::State;
 use tauri::ipc::Channel;
 
@@ -49,4 +49,25 @@ pub(crate) fn attach(
 pub(crate) fn stop(opened: State<'_, Opened>, turn: i64) -> Answer<()> {
     opened.app()?.stop(turn);
     Ok(())
+}
+
+#[tauri::command(async)]
+pub(crate) fn replay(
+    opened: State<'_, Opened>,
+    message: i64,
+    channel: Channel<ReplayEvent>,
+) -> Answer<()> {
+    opened.app()?.replay(message, bridge::reader(channel))?;
+    Ok(())
+}
+
+#[tauri::command]
+pub(crate) fn stop_replay(opened: State<'_, Opened>, message: i64) -> Answer<()> {
+    opened.app()?.stop_replay(message);
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub(crate) fn reply_file_hash(opened: State<'_, Opened>, message: i64) -> Answer<String> {
+    Ok(opened.app()?.reply_file_hash(message)?)
 }

@@ -7,6 +7,7 @@ use super::branches::{NewMessage, versions};
 use super::draft::Draft;
 use super::{Store, cards};
 use crate::error::Error;
+use crate::parts;
 use crate::wire::{Card, Code, ConversationId, MessageId, MessageState, ReplyRecord, Role};
 
 /// A message as it is stored.
@@ -183,8 +184,7 @@ impl Store {
             .iter_mut()
             .filter(|m| m.state == MessageState::Writing)
         {
-            let units = message.text.encode_utf16().count();
-            message.kept = u32::try_from(units).unwrap_or(u32::MAX);
+            message.kept = parts::shown_units(&message.text);
             let more = self.drafts.read(message.id).map_err(draft_error)?;
             message.text.push_str(&more);
         }

@@ -8,6 +8,7 @@ mod branches;
 mod cards;
 mod draft;
 mod messages;
+mod records;
 mod salvage;
 mod schema;
 mod search;

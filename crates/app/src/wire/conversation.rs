@@ -100,8 +100,10 @@ pub struct Message {
     pub id: i64,
     /// Whose.
     pub role: Role,
-    /// As written so far.
+    /// As written so far; of a reply, what was said, without what was thought.
     pub text: String,
+    /// All that was written, in its parts; empty if that is the text alone.
+    pub parts: Vec<MessagePart>,
     /// How it stands.
     pub state: MessageState,
     /// The turn that writes it, while one does.
@@ -116,6 +118,30 @@ pub struct Message {
     pub kept: u32,
     /// Long texts that go with it.
     pub cards: Vec<Card>,
+}
+
+/// One part of a reply.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "camelCase")]
+pub struct MessagePart {
+    /// What it is.
+    pub kind: PartKind,
+    /// Its words, without marks.
+    pub text: String,
+    /// How long it was thought, in milliseconds; none if that is not known, and of what was said.
+    pub ms: Option<f64>,
+}
+
+/// What a part of a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum PartKind {
+    /// What was said.
+    Text,
+    /// What was thought.
+    Thinking,
 }
 
 /// Whose message.

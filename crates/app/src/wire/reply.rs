@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "bindings")]
 use ts_rs::TS;
 
-use super::{Conversation, Message, Sampling, WireError};
+use super::{Conversation, Message, ReplayNotes, Sampling, WireError};
 
 /// What is known of how a reply was written: the quiet line under it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +58,31 @@ pub struct ReplyRecord {
     /// Whether the reply was gone on with: the figures are those of its last part.
     #[serde(default)]
     pub continued: bool,
+    /// How long each part was thought, in milliseconds; 0 where it is not known.
+    #[serde(default)]
+    pub thinking_ms: Vec<f64>,
+    /// How the weights are stored. This and what follows is empty in records of earlier versions.
+    #[serde(default)]
+    pub quantization: String,
+    /// The SHA-256 of the model file, once somebody wanted to know it.
+    #[serde(default)]
+    pub file_sha256: Option<String>,
+    /// The version of the program.
+    #[serde(default)]
+    pub version: String,
+    /// The SHA-256 of the chat template; empty if a built-in format was used.
+    #[serde(default)]
+    pub template_sha256: String,
+    /// The SHA-256 of the tokens that were sent, each as four bytes.
+    #[serde(default)]
+    pub context_sha256: String,
+    /// Words that would have ended the reply.
+    #[serde(default)]
+    pub stop: Vec<String>,
+    /// What it takes to write the reply again. It stays in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "bindings", ts(skip))]
+    pub replay: Option<ReplayNotes>,
 }
 
 /// The answer to a message that was sent.
@@ -131,6 +156,27 @@ pub enum TurnEvent {
         text: String,
         /// Tokens written so far.
         tokens: u32,
+    },
+    /// More thoughts.
+    Thinking {
+        /// Whole characters.
+        text: String,
+        /// Tokens written so far.
+        tokens: u32,
+    },
+    /// The thoughts are at their end.
+    Thought {
+        /// How long it was thought, in milliseconds.
+        ms: f64,
+    },
+    /// An end of thoughts came that nobody had begun: the text since the last thoughts was one.
+    TextWasThinking,
+    /// The reply repeats itself word for word; somebody could stop it. At most once.
+    Repeats {
+        /// Tokens of what is repeated.
+        block_tokens: u32,
+        /// How often it came after the first time.
+        copies: u32,
     },
     /// The end, exactly once: this or `Failed`.
     Finished {

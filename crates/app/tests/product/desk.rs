@@ -258,6 +258,10 @@ pub(crate) fn hear_all(batches: &Receiver<TurnBatch>) -> (String, End) {
                 TurnEvent::Waiting
                 | TurnEvent::Checking { .. }
                 | TurnEvent::Moved { .. }
+                | TurnEvent::Thinking { .. }
+                | TurnEvent::Thought { .. }
+                | TurnEvent::TextWasThinking
+                | TurnEvent::Repeats { .. }
                 | TurnEvent::Reading { .. } => {}
                 TurnEvent::Finished { message } => {
                     end = Some(End {

@@ -9,5 +9,6 @@ mod kept_models;
 mod loads;
 mod news;
 mod real;
+mod replies;
 mod talks;
 mod turns;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use candor_app::compose;
-use candor_app::wire::{MessageState, TurnEvent};
+use candor_app::wire::{MessageState, ReplayEvent, ReplayOutcome, TurnEvent};
+use candor_app::{App, Attached, compose};
 
 use crate::desk::{Desk, ask, end_of, follow, until};
 
@@ -78,5 +78,69 @@ fn real_models_answer_and_stop() {
             "{record:?}"
         );
         assert!(!end.message.text.is_empty(), "{name}");
+    }
+}
+
+/// Replays a reply and waits for what comes out.
+fn replayed(app: &App, message: i64) -> ReplayOutcome {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let reader = move |event| match sender.send(event) {
+        Ok(()) => Attached::Stay,
+        Err(_) => Attached::Gone,
+    };
+    app.replay(message, Box::new(reader)).unwrap();
+    let mut last = None;
+    while let Ok(event) = receiver.recv() {
+        last = Some(event);
+    }
+    match last {
+        Some(ReplayEvent::Ended { outcome }) => outcome,
+        other => panic!("a replay has an end: {other:?}"),
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_reply_again_whatever_is_still_in_memory() {
+    let Some(path) = model(MODELS[0]) else { return };
+    let desk = Desk::new();
+    let mut config = desk.config();
+    (config.backends, config.threads) = (compose::backends(), 2);
+    let app = desk.open_with(config);
+    let entry = app.add_model(&path).unwrap();
+    app.load_model(&entry.id).unwrap();
+    until("the model is loaded", || {
+        std::thread::sleep(Duration::from_millis(20));
+        app.status().model.is_some()
+    });
+    let mut settings = app.settings();
+    settings.sampling.max_tokens = 20;
+    settings.sampling.temperature = 1.0;
+    settings.sampling.seed = None;
+    app.save_settings(settings).unwrap();
+    let (sent, first) = ask(&app, None, QUESTION);
+    let conversation = Some(sent.conversation.id);
+    let (_, second) = ask(&app, conversation, "And why is it dark at night?");
+    let (_, third) = ask(&app, None, "Name three rivers.");
+    let cached = second
+        .message
+        .record
+        .as_ref()
+        .map(|record| record.cached_tokens);
+    assert!(cached > Some(0), "a prefix was reused");
+    // Each is read from another place: a reused beginning, or none.
+    for message in [
+        &third.message,
+        &first.message,
+        &second.message,
+        &second.message,
+    ] {
+        let want = ReplayOutcome::Same {
+            tokens: message
+                .record
+                .as_ref()
+                .map_or(20, |record| record.generated_tokens),
+            note: None,
+        };
+        assert_eq!(replayed(&app, message.id), want, "{}", message.text);
     }
 }
