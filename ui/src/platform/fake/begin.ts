@@ -9,26 +9,58 @@ import { questions } from "./words";
 /** Stops after so much of the reply, so that the picture is always about the same. */
 const stopAfterMs = 2_400;
 const stopEarlyAfterMs = 300;
+/** Time for a view to come up before the next press. */
+const pressAfterMs = 150;
 
-function named(hash: string): { name: ScenarioName; theme: string | null } {
+interface Wishes {
+  name: ScenarioName;
+  theme: string | null;
+  language: string | null;
+  /** Names of what is pressed after the start, one after the other. */
+  press: string[];
+}
+
+function named(hash: string): Wishes {
   const [first = "", ...rest] = hash.replace(/^#/, "").split("&");
   const name = scenarioNames.find((known) => known === first) ?? "ready";
-  const theme = rest.find((part) => part.startsWith("theme="))?.slice("theme=".length) ?? null;
-  return { name, theme: first === "dark" ? "dark" : theme };
+  const wish = (key: string): string | null =>
+    rest.find((part) => part.startsWith(`${key}=`))?.slice(key.length + 1) ?? null;
+  const press = wish("press")?.split(",") ?? [];
+  return {
+    name,
+    theme: first === "dark" ? "dark" : wish("theme"),
+    language: wish("language"),
+    press,
+  };
+}
+
+/** Each once it is there; a name of what never comes ends it. */
+async function pressAll(testids: string[]): Promise<void> {
+  for (const testid of testids) {
+    await new Promise((then) => setTimeout(then, pressAfterMs));
+    const found = document.querySelectorAll<HTMLElement>(`[data-testid="${testid}"]`);
+    const last = found[found.length - 1];
+    if (!last) return;
+    last.click();
+  }
 }
 
 /** Puts the page up and plays the opening. */
 export async function beginScripted(put: (platform: Platform) => Session): Promise<void> {
-  const { name, theme } = named(location.hash);
+  const { name, theme, language, press } = named(location.hash);
   const scene = scenario(name);
   if (theme === "dark" || theme === "light") {
     scene.snapshot = { ...scene.snapshot, settings: { ...scene.snapshot.settings, theme } };
+  }
+  if (language === "german" || language === "english") {
+    scene.snapshot = { ...scene.snapshot, settings: { ...scene.snapshot.settings, language } };
   }
   const platform = new FakePlatform(scene);
   const session = put(platform);
   await session.start();
   addEventListener("hashchange", () => location.reload());
 
+  void pressAll(press);
   switch (scene.opening) {
     case "nothing":
       return;
