@@ -48,6 +48,7 @@ const COMMANDS: &[&str] = &[
     "stop",
     "stop_loading",
     "stop_replay",
+    "stop_writing",
     "use_cpu",
     "use_gpu",
 ];

@@ -128,6 +128,7 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::replies::send,
             commands::replies::stop,
             commands::replies::stop_replay,
+            commands::replies::stop_writing,
             commands::window::bootstrap,
             commands::window::close_window,
             commands::window::open_link,

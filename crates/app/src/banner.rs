@@ -45,6 +45,8 @@ pub(crate) enum Scene<'a> {
     Waiting {
         /// The title of the conversation.
         conversation: &'a str,
+        /// What ends the wait.
+        action: BannerAction,
     },
     /// The engine broke down.
     Restarting {
@@ -142,11 +144,17 @@ pub(crate) fn banner(scene: &Scene<'_>) -> Banner {
             kept,
         } => refused(file, message, *advice, *kept),
         Scene::Loading { model, phase } => under_way(model, phase),
-        Scene::Waiting { conversation } => plain(
-            BannerKind::Waiting,
-            "Waiting",
-            format!("for the reply in {conversation}"),
-        ),
+        Scene::Waiting {
+            conversation,
+            action,
+        } => Banner {
+            actions: vec![*action],
+            ..plain(
+                BannerKind::Waiting,
+                "Waiting",
+                format!("for the reply in {conversation}"),
+            )
+        },
         Scene::Restarting { reason } => Banner {
             tone: Tone::Attention,
             ..plain(

@@ -12,7 +12,7 @@ use crate::banner::{Phase, Scene, banner};
 use crate::block_on::block_on;
 use crate::models::{ModelState, model_name};
 use crate::news::News;
-use crate::wire::Status;
+use crate::wire::{BannerAction, Status};
 
 /// The status is told at most this often while a load counts up; a person reads no faster.
 const STATUS_INTERVAL: Duration = Duration::from_millis(50);
@@ -37,6 +37,7 @@ impl Inner {
             },
             (Some((_, None)), _, _, Some((title, _))) => Scene::Waiting {
                 conversation: title,
+                action: BannerAction::SwitchNow,
             },
             (Some((name, phase)), ..) => Scene::Loading {
                 model: name,
@@ -53,6 +54,7 @@ impl Inner {
             }
             (None, None, Some(_), Some((title, 1..))) => Scene::Waiting {
                 conversation: title,
+                action: BannerAction::StopOther,
             },
             (None, None, Some(chat), _) => Scene::Open {
                 model: &chat.facts,

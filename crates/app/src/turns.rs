@@ -336,6 +336,16 @@ impl App {
         thread.spawn(follow).is_ok()
     }
 
+    /// Stops the reply that the engine writes, which others or another model wait for.
+    pub fn stop_writing(&self) {
+        let first = self.inner.turns.written_first();
+        let turn =
+            first.and_then(|(conversation, _)| self.inner.turns.of_conversation(conversation));
+        if let Some(turn) = turn {
+            self.stop(turn);
+        }
+    }
+
     /// Stops a turn. What it has written stays. A turn that is over, or unknown, is no error.
     pub fn stop(&self, turn: TurnId) {
         if let Some(turn) = self.inner.turns.find(turn) {

@@ -71,3 +71,9 @@ pub(crate) fn stop_replay(opened: State<'_, Opened>, message: i64) -> Answer<()>
 pub(crate) fn reply_file_hash(opened: State<'_, Opened>, message: i64) -> Answer<String> {
     Ok(opened.app()?.reply_file_hash(message)?)
 }
+
+#[tauri::command]
+pub(crate) fn stop_writing(opened: State<'_, Opened>) -> Answer<()> {
+    opened.app()?.stop_writing();
+    Ok(())
+}

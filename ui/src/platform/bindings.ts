@@ -116,7 +116,7 @@ export type Tone = "neutral" | "attention" | "refusal" | "proven";
 /**
  * A button in the banner.
  */
-export type BannerAction = "stop-loading" | "open-model" | "open-starter" | "use-cpu" | "use-gpu" | "check-again";
+export type BannerAction = "stop-loading" | "open-model" | "open-starter" | "use-cpu" | "use-gpu" | "check-again" | "switch-now" | "stop-other";
 
 /**
  * One row of the details.

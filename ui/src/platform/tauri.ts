@@ -22,6 +22,7 @@ export const tauriPlatform: Platform = {
   attach: (turn, fromSeq, reader) =>
     invoke("attach", { turn, fromSeq, channel: channelFor(reader) }),
   stop: (turn) => invoke("stop", { turn }),
+  stopWriting: () => invoke("stop_writing"),
   pickModel: () => invoke("pick_model"),
   addModel: (path) => invoke("add_model", { path }),
   loadModel: (id) => invoke("load_model", { id }),

@@ -55,6 +55,8 @@ export interface Platform {
   /** False if the turn is over: read the conversation again. */
   attach(turn: number, fromSeq: number, reader: TurnReader): Promise<boolean>;
   stop(turn: number): Promise<void>;
+  /** Stops the reply that others, or another model, wait for. */
+  stopWriting(): Promise<void>;
   /** Null if the person closed the dialog. */
   pickModel(): Promise<ModelEntry | null>;
   addModel(path: string): Promise<ModelEntry>;

@@ -324,12 +324,16 @@ export class Session {
     return this.#tell(() => this.#platform.stopLoading());
   }
 
-  /** What the banner's buttons for a GPU do. */
-  async device(wish: "use-cpu" | "use-gpu" | "check-again"): Promise<WireError | null> {
+  /** What the banner's buttons do for whatever computes. */
+  async device(
+    wish: "use-cpu" | "use-gpu" | "check-again" | "switch-now" | "stop-other",
+  ): Promise<WireError | null> {
     const ask = {
       "use-cpu": () => this.#platform.useCpu(),
       "use-gpu": () => this.#platform.useGpu(),
       "check-again": () => this.#platform.checkAgain(),
+      "switch-now": () => this.#platform.stopWriting(),
+      "stop-other": () => this.#platform.stopWriting(),
     }[wish];
     return this.#tell(ask);
   }

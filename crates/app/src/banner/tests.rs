@@ -147,6 +147,7 @@ fn lines_of_what_is_under_way_are_those_of_the_design() {
     check(
         &Scene::Waiting {
             conversation: "Birds",
+            action: BannerAction::StopOther,
         },
         "Waiting for the reply in Birds",
         None,

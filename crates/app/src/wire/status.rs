@@ -130,6 +130,10 @@ pub enum BannerAction {
     UseGpu,
     /// Asks the driver and checks the GPU again.
     CheckAgain,
+    /// Ends the reply that is being written, so that the other model can be loaded.
+    SwitchNow,
+    /// Ends the reply that is waited for.
+    StopOther,
 }
 
 /// One row of the details.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "this is a test")]
 
 mod cards;
+mod choices;
 mod desk;
 mod kept;
 mod kept_models;
@@ -10,5 +11,7 @@ mod loads;
 mod news;
 mod real;
 mod replies;
+#[cfg(target_os = "linux")]
+mod room;
 mod talks;
 mod turns;

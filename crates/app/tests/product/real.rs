@@ -20,7 +20,7 @@ const SYSTEM: &str = "You are a helpful assistant.";
 const QUESTION: &str = "Explain in one sentence why the sky is blue.";
 const ANSWER: &str = "The sky is blue because";
 
-fn model(name: &str) -> Option<PathBuf> {
+pub(crate) fn model(name: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "a test is its own root")]
     let folder = std::env::var_os("CANDOR_TEST_MODELS").map(PathBuf::from);
     let from_target = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/models");

@@ -131,6 +131,10 @@ export class FakePlatform implements Platform {
     return true;
   }
 
+  async stopWriting(): Promise<void> {
+    for (const live of [...this.#turns.values()].slice(0, 1)) this.#end(live, "stopped");
+  }
+
   async stop(turn: number): Promise<void> {
     const live = this.#turns.get(turn);
     if (live) this.#end(live, "stopped");

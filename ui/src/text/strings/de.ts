@@ -100,6 +100,13 @@ export const de: Record<Key, string> = {
   "downloads.resumeName": "{name} fortsetzen",
   "downloads.progress": "{name}: {percent} Prozent",
 
+  "banner.stopLoading": "Anhalten",
+  "banner.useCpu": "CPU nutzen",
+  "banner.useGpu": "GPU nutzen",
+  "banner.checkAgain": "Noch einmal prüfen",
+  "banner.switchNow": "Jetzt wechseln",
+  "banner.stopOther": "Diese anhalten",
+
   "empty.ask": "Worum geht es?",
   "empty.runs": "{name} läuft auf diesem Rechner. Nichts, was du schreibst, verlässt ihn.",
   "empty.opening": "Das Modell wird geöffnet",

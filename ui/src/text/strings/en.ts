@@ -98,6 +98,13 @@ export const en = {
   "downloads.resumeName": "Go on with {name}",
   "downloads.progress": "{name}: {percent} percent",
 
+  "banner.stopLoading": "Stop",
+  "banner.useCpu": "Use the CPU",
+  "banner.useGpu": "Use the GPU",
+  "banner.checkAgain": "Check again",
+  "banner.switchNow": "Switch now",
+  "banner.stopOther": "Stop it",
+
   "empty.ask": "What is on your mind?",
   "empty.runs": "{name} runs on this computer. Nothing you write leaves it.",
   "empty.opening": "Opening the model",
