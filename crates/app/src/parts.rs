@@ -7,7 +7,8 @@
 use candor_text::ReplyFormat;
 use candor_text::reply::{self, Part, ReplyParser, Tools};
 
-use crate::wire::{MessagePart, PartKind, ReplyRecord};
+use crate::conversations::StoredMessage;
+use crate::wire::{Message, MessagePart, PartKind, ReplyRecord, Role, TurnId};
 
 /// The format by which the chat reads replies of every model: it offers no tools, so that what
 /// looks like a call is text, and knows every mark of thoughts.
@@ -64,6 +65,45 @@ impl Parts {
     /// The parts of a stored reply.
     pub(crate) fn of_stored(text: &str, record: Option<&ReplyRecord>) -> Self {
         Self::of(text, record.map_or(&[], |record| &record.thinking_ms))
+    }
+}
+
+impl Message {
+    pub(crate) fn of_stored(stored: StoredMessage, turn: Option<TurnId>) -> Self {
+        let StoredMessage {
+            id,
+            role,
+            state,
+            text,
+            record,
+            versions,
+            kept,
+            cards,
+            ..
+        } = stored;
+        let Parts { answer, all } = match role {
+            Role::Assistant => Parts::of_stored(&text, record.as_ref()),
+            Role::User => Parts {
+                answer: text,
+                all: Vec::new(),
+            },
+        };
+        Self {
+            id,
+            role,
+            text: answer,
+            parts: all,
+            state,
+            turn,
+            // Windows have no use for what a replay needs.
+            record: record.map(|record| ReplyRecord {
+                replay: None,
+                ..record
+            }),
+            versions,
+            kept,
+            cards,
+        }
     }
 }
 

@@ -15,12 +15,11 @@ use crate::error::Error;
 use crate::forward::{TurnReader, forward};
 use crate::models::ChatModel;
 use crate::news::News;
-use crate::parts::Parts;
 use crate::prompt::{self, Enclosed, Prompt, Reader, Talk};
 use crate::turn::Turn;
 use crate::wire::{
-    Code, Conversation, ConversationId, Message, MessageId, MessageState, ReplyRecord, Role,
-    RunningTurn, Sent, Settings, TokenCount, TurnId,
+    Code, Conversation, ConversationId, Message, MessageId, MessageState, Role, RunningTurn, Sent,
+    Settings, TokenCount, TurnId,
 };
 use crate::writer::{self, Job, Prepared};
 
@@ -98,45 +97,6 @@ impl Turns {
     pub(crate) fn stop_all(&self) {
         for turn in self.registry().running.values() {
             turn.cancel.cancel();
-        }
-    }
-}
-
-impl Message {
-    pub(crate) fn of_stored(stored: StoredMessage, turn: Option<TurnId>) -> Self {
-        let StoredMessage {
-            id,
-            role,
-            state,
-            text,
-            record,
-            versions,
-            kept,
-            cards,
-            ..
-        } = stored;
-        let Parts { answer, all } = match role {
-            Role::Assistant => Parts::of_stored(&text, record.as_ref()),
-            Role::User => Parts {
-                answer: text,
-                all: Vec::new(),
-            },
-        };
-        Self {
-            id,
-            role,
-            text: answer,
-            parts: all,
-            state,
-            turn,
-            // Windows have no use for what a replay needs.
-            record: record.map(|record| ReplyRecord {
-                replay: None,
-                ..record
-            }),
-            versions,
-            kept,
-            cards,
         }
     }
 }
