@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 import urllib.request
+from typing import Annotated
 
 import anthropic
 import ollama
@@ -102,7 +103,7 @@ def openai_several_replies_and_probabilities():
 def openai_schema():
     class Bird(BaseModel):
         name: str = Field(max_length=20)
-        legs: int
+        flies: bool
 
     answer = oai.chat.completions.parse(
         model=MODEL, messages=ASK, response_format=Bird, max_tokens=200
@@ -314,7 +315,7 @@ def langchain_chat():
 @check
 def langchain_tools_and_schema():
     @tool
-    def weather(city: str) -> str:
+    def weather(city: Annotated[str, Field(max_length=20)]) -> str:
         """The weather in a city."""
         return f"warm in {city}"
 

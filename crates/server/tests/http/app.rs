@@ -32,6 +32,7 @@ impl Window {
         let config = AppConfig {
             version: String::from("0.0.0"),
             clock: clock.clone(),
+            machine: candor_app::Machine::unknown(),
             free_memory: Arc::new(|| None),
             fresh_seed: Arc::new(|| 7),
             threads: 1,

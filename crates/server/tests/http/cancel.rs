@@ -4,7 +4,7 @@
 use candor_testkit::scripted::{Fault, LoadFault};
 use serde_json::{Value, json};
 
-use super::client::Sent;
+use super::client::{GLANCE, Sent};
 use super::desk::{Desk, Plan, chat, chat_stream, wait_until};
 
 /// Every path that writes, in the waiting and in the streaming way.
@@ -150,11 +150,13 @@ fn a_queued_request_that_left_is_never_started() {
 
 #[test]
 fn one_that_leaves_touches_no_other() {
-    let alone = Desk::new().chat("Stay", 30);
+    // So many that the other one comes to the engine before the end, however slow the machine is.
+    const TOKENS: usize = 1_500;
+    let alone = Desk::new().chat("Stay", TOKENS);
     for streams in [false, true] {
         let desk = Desk::new();
         desk.script.at_forward(0, Fault::Stall);
-        let stays = desk.post("/v1/chat/completions", &chat("Stay", 30));
+        let stays = desk.post("/v1/chat/completions", &chat("Stay", TOKENS));
         desk.script.wait_until_stalled();
         let mut body = chat("Leave", 30);
         body["stream"] = json!(streams);
@@ -165,6 +167,7 @@ fn one_that_leaves_touches_no_other() {
             desk.script.at_forward(next, Fault::Stall);
             desk.script.release();
             desk.script.wait_until_stalled();
+            std::thread::sleep(GLANCE);
         }
         leaves.leave();
         desk.wait_inside(1);

@@ -209,6 +209,7 @@ fn setup(plan: &Plan) -> Setup {
         cards: Cards {
             choice: plan.choice.clone(),
             verdicts: None,
+            check: candor_app::headless::Mode::Probe,
             recall: Recall::Nothing,
             probe: None,
             unproven: None,
