@@ -9,13 +9,11 @@ import sys
 import time
 import traceback
 import urllib.request
-from typing import Annotated
 
 import anthropic
 import ollama
 import openai
 from langchain_core.messages import HumanMessage, SystemMessage
-from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from pydantic import BaseModel, Field
 
@@ -314,10 +312,10 @@ def langchain_chat():
 
 @check
 def langchain_tools_and_schema():
-    @tool
-    def weather(city: Annotated[str, Field(max_length=20)]) -> str:
+    class Weather(BaseModel):
         """The weather in a city."""
-        return f"warm in {city}"
+
+        city: str = Field(max_length=20)
 
     class Bird(BaseModel):
         name: str = Field(max_length=20)
@@ -325,9 +323,9 @@ def langchain_tools_and_schema():
     model = ChatOpenAI(
         model=MODEL, base_url=f"{ADDRESS}/v1", api_key="any", max_tokens=300, max_retries=0
     )
-    bound = model.bind_tools([weather], tool_choice="weather")
+    bound = model.bind_tools([Weather], tool_choice="Weather")
     call = bound.invoke("Is it warm in Oslo?").tool_calls[0]
-    assert call["name"] == "weather" and "city" in call["args"]
+    assert call["name"] == "Weather" and "city" in call["args"]
     bird = model.with_structured_output(Bird, method="json_schema").invoke("Name a bird.")
     assert isinstance(bird, Bird)
     vectors = OpenAIEmbeddings(

@@ -14,6 +14,7 @@ const compatible = createOpenAICompatible({
   name: 'candor',
   baseURL,
   supportsStructuredOutputs: true,
+  includeUsage: true,
 });
 const providers = {
   chat: openai.chat(model),
