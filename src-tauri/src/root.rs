@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use candor_app::wire::WireError;
 use candor_app::{
-    App, AppConfig, AppPaths, Clock, Error, Network, PROBE_ARGUMENT, PROBE_LIMIT, PathRequest,
-    ProbeCommand, StarterDownload, System, compose,
+    App, AppConfig, AppPaths, Clock, Error, Machine, Network, PROBE_ARGUMENT, PROBE_LIMIT,
+    PathRequest, ProbeCommand, StarterDownload, System, compose,
 };
 
 use crate::surroundings;
@@ -101,6 +101,10 @@ fn config(paths: &AppPaths) -> AppConfig {
         clock: Clock {
             now_ms: Arc::new(surroundings::now_ms),
             instant: Arc::new(Instant::now),
+        },
+        machine: Machine {
+            with_sleep: Arc::new(surroundings::with_sleep),
+            power: Arc::new(surroundings::power),
         },
         free_memory: Arc::new(surroundings::free_memory),
         fresh_seed: Arc::new(fresh_seed),

@@ -10,7 +10,9 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use candor_app::{Power, machine};
 
 use crate::graphics::{self, Display, Machine};
 
@@ -70,6 +72,27 @@ pub(crate) fn proxy() -> Option<String> {
 /// Bytes of memory that the machine can give without swapping, where it says so.
 pub(crate) fn free_memory() -> Option<u64> {
     available_bytes(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// Time since the machine was started, sleep included, where the system says so.
+pub(crate) fn with_sleep() -> Option<Duration> {
+    machine::uptime(&fs::read_to_string(machine::UPTIME).ok()?)
+}
+
+/// Where the power comes from.
+pub(crate) fn power() -> Power {
+    let read = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
+    let folders = fs::read_dir(machine::SUPPLIES).into_iter().flatten();
+    let supplies = folders.flatten().filter_map(|entry| {
+        let folder = entry.path();
+        Some((read(&folder, "type")?, read(&folder, "online")))
+    });
+    let supplies: Vec<(String, Option<String>)> = supplies.collect();
+    machine::power(
+        supplies
+            .iter()
+            .map(|(kind, online)| (kind.as_str(), online.as_deref())),
+    )
 }
 
 /// This program's own file; its bare name where the system does not say more.

@@ -21,6 +21,7 @@ use crate::paths::AppPaths;
 use crate::replay::Replays;
 use crate::settings::SettingsFile;
 use crate::turns::{QUESTION_BYTES_MAX, Turns};
+use crate::upkeep::{self, Upkeep};
 use crate::verdicts::Recall;
 use crate::wire::{
     Code, Conversation, ConversationId, ConversationSummary, DeviceChoice, ModelEntry, Settings,
@@ -58,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) hashes: FileHashes,
     pub(crate) folders: Folders,
     pub(crate) downloads: Downloads,
+    pub(crate) upkeep: Upkeep,
     probed: Mutex<Probed>,
     answered: Condvar,
     /// The status that was told last.
@@ -111,6 +113,7 @@ impl App {
             hashes: FileHashes::new(paths.file_hashes()),
             folders: Folders::default(),
             downloads,
+            upkeep: Upkeep::default(),
             probed: Mutex::default(),
             answered: Condvar::new(),
             told: Mutex::default(),
@@ -122,6 +125,7 @@ impl App {
             paths,
         });
         inner.ask_driver();
+        upkeep::begin(&inner);
         inner.search_folders();
         let _closing = Arc::new(ClosesWhenDropped(Arc::clone(&inner)));
         Ok(Self { inner, _closing })
@@ -210,6 +214,7 @@ impl App {
     /// # Errors
     /// [`Code::TooLong`] for words that no model could read, or the store cannot be written.
     pub fn keep_unsent(&self, unsent: &Unsent) -> Result<(), Error> {
+        self.inner.stir();
         if unsent.text.len() + unsent.waiting.len() > UNSENT_BYTES_MAX {
             let message = "This text is too long to be kept until the next start; shorten it.";
             return Err(Error::new(Code::TooLong, message));

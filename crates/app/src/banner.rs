@@ -6,6 +6,7 @@ use candor_backend::{DeviceInfo, DeviceKind};
 use candor_engine::{PassedOver, Proof};
 
 use crate::compose::CudaDevice;
+use crate::upkeep::Audits;
 use crate::wire::{Banner, BannerAction, BannerKind, DeviceChoice, Starter, Tone};
 use crate::words;
 
@@ -122,6 +123,8 @@ pub(crate) struct ModelFacts {
     pub(crate) device: DeviceInfo,
     /// By what right that computes.
     pub(crate) proof: Proof,
+    /// What audits have shown of it, where it is a card.
+    pub(crate) audits: Audits,
     /// Why no card computes, where none does.
     pub(crate) why: Option<PassedOver>,
     /// The card that was looked at, whether it computes or not.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use candor_engine::guard::Power;
+
 use crate::compose::{Backends, ProbeCommand};
 use crate::downloads::Network;
 
@@ -16,6 +18,26 @@ pub struct Clock {
     pub instant: Arc<dyn Fn() -> Instant + Send + Sync>,
 }
 
+/// What a composition root sees of the machine.
+#[derive(Clone)]
+pub struct Machine {
+    /// Time since the machine was started, that in which it slept included; none where nobody
+    /// counts that.
+    pub with_sleep: Arc<dyn Fn() -> Option<Duration> + Send + Sync>,
+    /// Where its power comes from.
+    pub power: Arc<dyn Fn() -> Power + Send + Sync>,
+}
+
+impl Machine {
+    /// One of which nothing is known.
+    pub fn unknown() -> Self {
+        Self {
+            with_sleep: Arc::new(|| None),
+            power: Arc::new(|| Power::Battery),
+        }
+    }
+}
+
 /// What a composition root decides.
 #[derive(Clone)]
 pub struct AppConfig {
@@ -23,6 +45,8 @@ pub struct AppConfig {
     pub version: String,
     /// The clocks.
     pub clock: Clock,
+    /// The machine.
+    pub machine: Machine,
     /// Bytes of memory that the machine can still give; none if it does not say.
     pub free_memory: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
     /// A seed for a reply whose settings name none.

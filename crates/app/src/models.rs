@@ -17,6 +17,7 @@ use candor_text::ChatFormat;
 
 use crate::banner::{ContextLimit, ModelFacts};
 use crate::compose::{BackendChoice, Backends};
+use crate::upkeep::{Audits, Upkeep};
 use crate::verdicts::Recall;
 use crate::wire::{DeviceChoice, GpuCheck, KvChoice, OpenModel, Settings};
 use crate::{facts, library, path_id, words};
@@ -52,6 +53,7 @@ impl ChatModel {
             template_fallback: format.fallback().map(ToString::to_string),
             device: loaded.device.clone(),
             proof: loaded.proof.clone(),
+            audits: Audits::default(),
             why: loaded.passed_over.last().or(to.why.as_ref()).cloned(),
             card: to.choice.card.clone(),
             day: to.day.clone(),
@@ -64,6 +66,14 @@ impl ChatModel {
             format: Arc::new(format),
             facts,
             choice: to.choice.clone(),
+        }
+    }
+
+    /// What is said of it, with what audits have shown.
+    pub(crate) fn facts_with(&self, upkeep: &Upkeep) -> ModelFacts {
+        ModelFacts {
+            audits: upkeep.audits(self.loaded.id).unwrap_or_default(),
+            ..self.facts.clone()
         }
     }
 

@@ -30,8 +30,9 @@ impl Inner {
         let chat = state.chat();
         let model = chat.as_ref().map(|chat| chat.wire());
         let kept = model.as_ref().map(|model| model.name.as_str());
+        let facts = chat.as_ref().map(|chat| chat.facts_with(&self.upkeep));
         let loading = loading(&state);
-        let scene = match (&loading, &state.refusal, &chat, &writing) {
+        let scene = match (&loading, &state.refusal, &facts, &writing) {
             _ if state.broken.is_some() => Scene::Restarting {
                 reason: state.broken.as_deref().unwrap_or_default(),
             },
@@ -56,10 +57,7 @@ impl Inner {
                 conversation: title,
                 action: BannerAction::StopOther,
             },
-            (None, None, Some(chat), _) => Scene::Open {
-                model: &chat.facts,
-                wish,
-            },
+            (None, None, Some(model), _) => Scene::Open { model, wish },
             (None, None, None, _) => Scene::NoModel { starter: &starter },
         };
         Status {

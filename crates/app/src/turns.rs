@@ -434,6 +434,7 @@ impl Inner {
         let text = self.store.message(begun.reply)?.text;
         let turn = Arc::new(Turn::new(begun.reply, begun.conversation));
         self.turns.begin(&turn);
+        self.stir();
         // The last refusal is read once the user goes on.
         self.models.state().refusal = None;
         // Read before the reply can end, so that the window sees its message being written.

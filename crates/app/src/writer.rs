@@ -141,6 +141,7 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
         };
         let log = request.log();
         job.turn.goes_on_in(Arc::clone(&log));
+        inner.prove_after_sleep();
         // A refusal stands in the log too, where every reader finds it.
         engine.generate(request).ok();
         match follow(&log, keeper, &mut record) {
@@ -270,6 +271,8 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
                 Event::State(_) | Event::Repeats(_) | Event::Embedding(_) => {}
                 Event::Finished { reason, stats } => {
                     record::measured(record, &stats);
+                    let tokens = stats.prompt_tokens + stats.generated_tokens;
+                    keeper.inner.upkeep.written(tokens, keeper.inner.instant());
                     keeper.note_end(record, reason);
                     return Ended::Well(record::state_of(reason));
                 }

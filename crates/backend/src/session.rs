@@ -88,6 +88,9 @@ pub trait Session {
     /// known.
     fn take_way(&mut self, _context: usize) {}
 
+    /// From now on at most so many threads compute: somebody else is to have the others.
+    fn at_ease(&mut self, _threads: usize) {}
+
     /// Whether it can answer this want itself.
     fn offers(&self, want: Want) -> bool;
 

@@ -30,6 +30,8 @@ pub(crate) struct CpuSession {
     open: VecDeque<Finished>,
     /// Outputs that were collected, to be filled again.
     spare: Vec<Rows>,
+    /// Threads that compute for it at most.
+    threads_most: usize,
 }
 
 /// A forward that waits to be collected.
@@ -67,6 +69,7 @@ impl CpuSession {
             next_ticket: 0,
             open: VecDeque::new(),
             spare: Vec::new(),
+            threads_most: usize::MAX,
         }
     }
 
@@ -96,6 +99,7 @@ impl CpuSession {
         rows.outputs.clear();
         let wanted = tokens_per_slot(&batch.rows);
         self.state.paging_mut().reserve(&wanted)?;
+        self.pool.limit(self.threads_most);
         match self.walk(batch, cancel, tap, rows) {
             Ok(()) => {
                 self.state.paging_mut().commit(&wanted);
@@ -188,6 +192,10 @@ impl Session for CpuSession {
     ) -> Result<Outcome, SessionError> {
         self.validate(batch)?;
         self.compute(batch, cancel, Some(tap), rows)
+    }
+
+    fn at_ease(&mut self, threads: usize) {
+        self.threads_most = threads;
     }
 
     fn offers(&self, want: Want) -> bool {

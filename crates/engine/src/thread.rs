@@ -29,7 +29,7 @@ use crate::load::{
     Proof, WhyNot,
 };
 use crate::message::{
-    Command, EngineState, FinishReason, LoadJob, Loading, Refused, TurnCode, WhyNoModel,
+    Command, EngineState, FinishReason, LoadJob, Loading, Recheck, Refused, TurnCode, WhyNoModel,
 };
 use crate::request::GenerateRequest;
 use crate::schedule::{self, Lost, Progress};
@@ -150,7 +150,11 @@ impl Worker {
                 }
                 Command::Load(job) => self.load(*job),
                 Command::Generate(request) => self.accept(*request),
-                Command::Recheck(_) if !self.sequences.is_empty() => {
+                // A device that may have come back wrong is proven before its next token.
+                Command::Recheck(job)
+                    if job.what == Recheck::Audit && !self.sequences.is_empty() =>
+                {
+                    let command = Command::Recheck(job);
                     return self.inbox.backlog.push_front(command);
                 }
                 Command::Recheck(job) => self.recheck(*job),

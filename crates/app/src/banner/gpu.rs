@@ -3,6 +3,7 @@
 use candor_engine::{Mode, Proof};
 
 use super::{ModelFacts, context_limit, details, plain};
+use crate::upkeep::Audits;
 use crate::wire::{Banner, BannerAction, BannerKind, Tone};
 use crate::words;
 
@@ -14,7 +15,8 @@ pub(super) fn banner(model: &ModelFacts) -> Banner {
         Proof::Awaited(_) | Proof::Reference => (Tone::Neutral, None),
         Proof::Skipped { .. } => (Tone::Attention, None),
     };
-    let proof = proof(&model.proof);
+    let mut proof = proof(&model.proof);
+    proof.push_str(&audited(model));
     let parts = [model.device.name.as_str(), &proof, day(model)];
     let parts = parts.into_iter().filter(|part| !part.is_empty());
     let mut line = parts.collect::<Vec<_>>().join(" · ");
@@ -38,6 +40,20 @@ fn day(model: &ModelFacts) -> &str {
         Proof::Proven(_) => &model.day,
         _ => "",
     }
+}
+
+/// What audits have shown of a card that is proven.
+fn audited(model: &ModelFacts) -> String {
+    let Audits { prompts, position } = model.audits;
+    if prompts == 0 || !matches!(model.proof, Proof::Proven(_)) {
+        return String::new();
+    }
+    let prompts = match prompts {
+        1 => String::from("one of your prompts"),
+        _ => format!("{} of your prompts", words::count(prompts.into())),
+    };
+    let position = words::count(position.into());
+    format!(" and on {prompts}, to position {position}")
 }
 
 /// By what right a card computes, in plain words.

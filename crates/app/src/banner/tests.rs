@@ -25,6 +25,7 @@ fn facts() -> ModelFacts {
             memory_bytes: None,
         },
         proof: Proof::Reference,
+        audits: Audits::default(),
         why: Some(unavailable(Unavailable::NoDriver)),
         card: None,
         day: String::from("2026-12-01"),
@@ -174,12 +175,14 @@ fn report(first_bad: Option<FirstBad>) -> Arc<Report> {
         },
         positions: 289,
         asked: 289,
+        reach: 288,
         ways: 8,
         min_cosine: 0.999_87,
         max_kl: 0.001,
         mean_kl: 0.000_1,
         argmax_agreement: 1.0,
         near_ties: 0,
+        tie_distance: 0.0,
         first_bad,
         reference_ms: 900.0,
         candidate_ms: 100.0,
@@ -523,6 +526,32 @@ fn details_say_every_number() {
         "Context: 4,096 tokens (8,192 do not fit in memory)"
     );
     assert_eq!(rows[10], "Template: no template");
+}
+
+#[test]
+fn a_card_that_was_audited_says_on_how_much() {
+    let check = |prompts, position, proof, want: &str| {
+        let model = ModelFacts {
+            device: card(),
+            proof,
+            audits: Audits { prompts, position },
+            why: None,
+            ..facts()
+        };
+        let (model, wish) = (&model, DeviceChoice::Auto);
+        assert_eq!(banner(&Scene::Open { model, wish }).reason, want);
+    };
+    let proven = || Proof::Proven(report(None));
+    let so_far = "RTX 4090 · proven on 289 positions (lowest match 0.9998)";
+    let of = |rest: &str| format!("{so_far}{rest} · 2026-12-01");
+    check(0, 0, proven(), &of(""));
+    let one = " and on one of your prompts, to position 64";
+    check(1, 64, proven(), &of(one));
+    let three = " and on 3 of your prompts, to position 2,811";
+    check(3, 2_811, proven(), &of(three));
+    // What is not proven in this run is not proven by what was seen in another.
+    let awaited = "RTX 4090 · to be checked on your next message";
+    check(3, 2_811, Proof::Awaited(Mode::FirstPrompt), awaited);
 }
 
 #[test]

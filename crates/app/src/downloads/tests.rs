@@ -69,6 +69,7 @@ impl Desk {
                 now_ms: Arc::new(|| 1_000_000),
                 instant: Arc::new(Instant::now),
             },
+            machine: crate::Machine::unknown(),
             free_memory: Arc::new(|| Some(1_000_000_000)),
             fresh_seed: Arc::new(|| 7),
             threads: 1,

@@ -11,7 +11,7 @@ use candor_testkit::scripted::{Fault, HANG_LIMIT, Script};
 use candor_testkit::{TURN_END, TinyModel};
 
 use crate::wire::{BannerKind, MessageState, Sampling, Settings};
-use crate::{App, AppConfig, AppPaths, Clock, ProbeCommand};
+use crate::{App, AppConfig, AppPaths, Clock, Machine, ProbeCommand};
 
 struct Desk {
     app: App,
@@ -32,6 +32,7 @@ impl Desk {
                 now_ms: Arc::new(move || now.fetch_add(1, Ordering::Relaxed)),
                 instant: Arc::new(Instant::now),
             },
+            machine: Machine::unknown(),
             free_memory: Arc::new(|| None),
             fresh_seed: Arc::new(|| 7),
             threads: 1,

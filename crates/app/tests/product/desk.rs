@@ -11,7 +11,7 @@ use candor_app::wire::{
     BannerKind, Conversation, Message, MessageState, Role, Sampling, Sent, Settings, TurnBatch,
     TurnEvent, WireError,
 };
-use candor_app::{App, AppConfig, AppPaths, Attached, Clock, News, ProbeCommand};
+use candor_app::{App, AppConfig, AppPaths, Attached, Clock, Machine, News, ProbeCommand};
 use candor_arch::Graph;
 use candor_backend::{
     Backend, DeviceInfo, DeviceKind, LoadError, Loaded, Model, OpenOptions, Part, Progress,
@@ -66,6 +66,7 @@ impl Desk {
                 now_ms: Arc::new(move || now.fetch_add(1, Ordering::Relaxed)),
                 instant: Arc::new(Instant::now),
             },
+            machine: Machine::unknown(),
             free_memory: Arc::new(|| None),
             fresh_seed: Arc::new(|| 7),
             threads: 1,

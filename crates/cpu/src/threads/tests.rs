@@ -35,7 +35,8 @@ fn every_item_is_visited_once_whatever_the_number_of_threads() {
 
 #[test]
 fn threads_that_went_to_sleep_wake_up() {
-    let pool = Pool::new(3);
+    // None rests, since the items wait for each other.
+    let pool = Pool::with_rest(3, Duration::ZERO);
     for _ in 0..3 {
         std::thread::sleep(std::time::Duration::from_millis(30));
         // Two items that wait for each other need two threads.
@@ -78,4 +79,80 @@ fn a_cancelled_task_takes_no_further_item() {
     .expect("no panic");
     // Each thread may have taken one item, and one more before it saw the flag.
     assert!(items.iter().sum::<i32>() <= 4);
+}
+
+#[test]
+fn a_pool_at_ease_leaves_the_other_threads_alone() {
+    let pool = Pool::new(4);
+    let never = CancelToken::new();
+    for (limit, threads) in [(1, 1), (2, 2), (0, 1)] {
+        pool.limit(limit);
+        let mut counts = [0usize; 4];
+        for _ in 0..50 {
+            pool.each(&mut [(); 100], &mut counts, &never, |count, ()| *count += 1)
+                .expect("no panic");
+        }
+        assert_eq!(counts.iter().sum::<usize>(), 50 * 100);
+        assert_eq!(counts[threads..].iter().sum::<usize>(), 0, "{limit}");
+    }
+    pool.limit(usize::MAX);
+    // Two items that wait for each other need two threads again.
+    let both = std::sync::Barrier::new(2);
+    pool.each(&mut [(); 2], &mut [(); 4], &never, |(), ()| {
+        both.wait();
+    })
+    .expect("no panic");
+}
+
+/// The most rounds until a late worker is known as one: the caller itself may be kept from running.
+const ROUNDS_MOST: usize = 20;
+
+/// Makes the worker of a pool of two late, until it rests.
+fn tire(pool: &Pool) {
+    for _ in 0..ROUNDS_MOST {
+        let both = std::sync::Barrier::new(2);
+        let caller = std::thread::current().id();
+        let item = |(): &mut (), (): &mut ()| {
+            both.wait();
+            if std::thread::current().id() != caller {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+        };
+        pool.each(&mut [(); 2], &mut [(); 2], &CancelToken::new(), item)
+            .expect("no panic");
+        if pool.shared.seats[1].rests.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+    panic!("nobody saw that the worker was late");
+}
+
+#[test]
+fn a_worker_that_makes_the_others_wait_rests() {
+    let pool = Pool::with_rest(2, Duration::from_secs(3_600));
+    tire(&pool);
+    for _ in 0..20 {
+        let mut counts = [0; 2];
+        pool.each(&mut [(); 100], &mut counts, &CancelToken::new(), |n, ()| {
+            *n += 1;
+        })
+        .expect("no panic");
+        assert_eq!(counts, [100, 0]);
+    }
+    // It is not left behind when the pool goes.
+    drop(pool);
+}
+
+#[test]
+fn a_worker_that_has_rested_comes_back() {
+    let pool = Pool::with_rest(2, Duration::ZERO);
+    for _ in 0..3 {
+        tire(&pool);
+        // Two items that wait for each other need two threads.
+        let both = std::sync::Barrier::new(2);
+        pool.each(&mut [(); 2], &mut [(); 2], &CancelToken::new(), |(), ()| {
+            both.wait();
+        })
+        .expect("no panic");
+    }
 }

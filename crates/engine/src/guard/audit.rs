@@ -16,11 +16,14 @@ pub const IDLE_MIN: Duration = Duration::from_secs(60);
 /// Tokens of the longest conversation that is audited: the reference reads all of it.
 pub const AUDIT_TOKENS_MAX: usize = 4_096;
 
+/// Threads of the reference in an audit: whoever is at the machine has the others.
+pub const AUDIT_THREADS_MAX: usize = 2;
+
 /// Share of an hour that audits may take.
 pub const AUDIT_SHARE: f64 = 0.02;
 
 /// The hour.
-const HOUR: Duration = Duration::from_secs(3_600);
+pub const HOUR: Duration = Duration::from_secs(3_600);
 
 /// How a device that serves came out of an audit.
 pub enum Audited {
@@ -88,19 +91,23 @@ pub enum NoAudit {
 }
 
 impl Conditions {
+    /// Time that audits may take in an hour.
+    pub fn budget() -> Duration {
+        HOUR.mul_f64(AUDIT_SHARE)
+    }
+
     /// Whether there may be an audit now.
     ///
     /// # Errors
     /// [`NoAudit`], the first reason against it.
     pub fn allow(&self) -> Result<(), NoAudit> {
-        let budget = HOUR.mul_f64(AUDIT_SHARE);
         let reasons = [
             (self.idle < IDLE_MIN, NoAudit::InUse),
             (self.power != Power::Mains, NoAudit::OnBattery),
             (self.tokens == 0, NoAudit::NothingWritten),
             (self.tokens > AUDIT_TOKENS_MAX, NoAudit::TooLong),
             (
-                self.spent.saturating_add(self.expected) > budget,
+                self.spent.saturating_add(self.expected) > Self::budget(),
                 NoAudit::EnoughThisHour,
             ),
         ];

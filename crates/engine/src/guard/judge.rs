@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_backend::{DeviceInfo, Model, Numerics, RowOutput, Session, SessionError, Want};
+use candor_backend::{Model, Numerics, RowOutput, Session, SessionError, Want};
 
 use super::compare::{KeptRow, Unfit, best_of};
+use super::judged::Judged;
 use super::locate::{At, locate};
 use super::probe::{Cut, Probe};
 use super::remembered::Remembered;
@@ -98,6 +99,7 @@ pub(super) fn verified(
         watching,
         session: None,
         reference_time: Duration::ZERO,
+        tie_distance: 0.0,
     };
     let mut basis = Basis::Computed;
     let mut outcome = None;
@@ -129,7 +131,9 @@ pub(super) fn verified(
         policy,
         basis,
         reference_time: trial.reference_time,
+        tie_distance: trial.tie_distance,
         asked: probe.judged(),
+        reach: probe.ids().len(),
         ways: trial.cuts.iter().filter(|cut| cut.way > 0).count(),
         device: candidate.device.clone(),
     };
@@ -149,12 +153,14 @@ struct Trial<'a, 'b, 'c> {
     /// The reference's session, once one was needed.
     session: Option<Box<dyn Session>>,
     reference_time: Duration,
+    /// How far the numbers of the routers are apart where near ties excuse.
+    tie_distance: f64,
 }
 
 /// What a candidate gave.
-struct Given {
-    evidence: Evidence,
-    time: Duration,
+pub(super) struct Given {
+    pub(super) evidence: Evidence,
+    pub(super) time: Duration,
 }
 
 fn of_reference(ended: Ended) -> NotJudged {
@@ -323,8 +329,9 @@ impl Trial<'_, '_, '_> {
         let excused = question.excused(routing, (&mut runner, self.watching));
         let excused = excused.map_err(of_candidate)?;
         for seen in &mut evidence.positions {
-            seen.excused = excused.contains(&seen.spot);
+            seen.excused = excused.spots.contains(&seen.spot);
         }
+        self.tie_distance = excused.apart;
         Ok(())
     }
 
@@ -443,54 +450,4 @@ fn greedy_step(
         by_logits,
         by_device,
     }))
-}
-
-/// What a report says beside what was seen.
-struct Judged {
-    policy: Policy,
-    basis: Basis,
-    device: DeviceInfo,
-    reference_time: Duration,
-    /// Positions that were to be judged.
-    asked: usize,
-    /// Forwards that were repeated in the way of a longer context.
-    ways: usize,
-}
-
-impl Judged {
-    fn report(self, given: &Given, first_bad: Option<FirstBad>) -> Report {
-        let evidence = &given.evidence;
-        let measures = evidence.positions.iter().filter_map(|seen| match seen.row {
-            Row::Compared(measure) => Some(measure),
-            Row::Length { .. } | Row::NotFinite => None,
-        });
-        let (seen, compared) = (evidence.positions.len(), measures.clone().count());
-        let same = measures
-            .clone()
-            .filter(|m| m.reference_token == m.candidate_token);
-        // A row that cannot be compared agrees in nothing.
-        let lowest = if compared < seen { 0.0 } else { 1.0 };
-        // What is repeated in another way is the same position.
-        let once = || evidence.positions.iter().filter(|seen| seen.spot.way == 0);
-        let in_ms = |duration: Duration| duration.as_secs_f64() * 1e3;
-        Report {
-            id: self.policy.id,
-            mode: self.policy.mode,
-            basis: self.basis,
-            device: self.device,
-            numerics: evidence.numerics,
-            positions: once().count(),
-            asked: self.asked,
-            ways: self.ways,
-            min_cosine: measures.clone().map(|m| m.cosine).fold(lowest, f64::min),
-            max_kl: measures.clone().map(|m| m.kl).fold(0.0, f64::max),
-            mean_kl: measures.clone().map(|m| m.kl).fold(0.0, |a, b| a + b)
-                / compared.max(1) as f64,
-            argmax_agreement: same.count() as f64 / seen.max(1) as f64,
-            near_ties: once().filter(|seen| seen.excused).count(),
-            first_bad,
-            reference_ms: in_ms(self.reference_time),
-            candidate_ms: in_ms(given.time),
-        }
-    }
 }

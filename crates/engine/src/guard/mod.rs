@@ -7,6 +7,7 @@
 mod audit;
 mod compare;
 mod judge;
+mod judged;
 mod locate;
 mod probe;
 mod remembered;
@@ -17,7 +18,8 @@ mod servable;
 mod verdict;
 
 pub use audit::{
-    AUDIT_SHARE, AUDIT_TOKENS_MAX, Audited, Conditions, IDLE_MIN, NoAudit, Power, audit,
+    AUDIT_SHARE, AUDIT_THREADS_MAX, AUDIT_TOKENS_MAX, Audited, Conditions, HOUR, IDLE_MIN, NoAudit,
+    Power, audit,
 };
 pub use judge::{OpenReference, Policy, Reference, Verdict, verify};
 pub use probe::{DECODE_ROWS_MAX, PROBE_TOKENS, PROMPT_POSITIONS, Probe, Subject};

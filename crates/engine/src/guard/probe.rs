@@ -169,9 +169,9 @@ impl Probe {
     pub(crate) fn all_cuts(&self, ways: &[usize]) -> Vec<Cut> {
         let mut all: Vec<Cut> = Vec::new();
         for cut in self.cuts() {
-            let is_first =
-                |other: &&Cut| other.path == Path::Decode && other.rows.len() == cut.rows.len();
-            let repeated = cut.path == Path::Decode && all.iter().find(is_first).is_none();
+            let same =
+                |other: &Cut| other.path == Path::Decode && other.rows.len() == cut.rows.len();
+            let repeated = cut.path == Path::Decode && !all.iter().any(same);
             let longer = ways.iter().filter(|way| **way >= cut.rows.end).skip(1);
             let longer = longer.filter(|_| repeated).map(|way| Cut {
                 way: *way,

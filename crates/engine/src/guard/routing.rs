@@ -88,10 +88,18 @@ pub(crate) struct Question<'a> {
 /// What a candidate shows beside what the reference has shown.
 #[derive(Default)]
 struct Beside {
-    /// The first router that chose other experts, by spot, and whether it was near a tie.
-    flips: HashMap<Spot, (usize, bool)>,
+    /// The first router that chose other experts, by spot, and how far its numbers are apart.
+    flips: HashMap<Spot, (usize, f64)>,
     /// How far each node is off at the spots that ask.
     distances: HashMap<(Spot, usize), f64>,
+}
+
+/// What near ties excuse.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Excused {
+    pub(crate) spots: HashSet<Spot>,
+    /// How far the numbers of their routers are apart at most.
+    pub(crate) apart: f64,
 }
 
 impl Question<'_> {
@@ -100,7 +108,7 @@ impl Question<'_> {
         &self,
         kept: &KeptRouting,
         (runner, watching): (&mut Runner<'_>, &mut Watching<'_>),
-    ) -> Result<HashSet<Spot>, Ended> {
+    ) -> Result<Excused, Ended> {
         let routers = routers(self.model);
         let asking: HashSet<Spot> = self.asking.iter().copied().collect();
         let mut beside = Beside::default();
@@ -118,9 +126,8 @@ impl Question<'_> {
                 if let Some(reference) = reference
                     && chosen(reference, routing) != chosen(&numbers, routing)
                 {
-                    let limit = limits(self.numerics, spot.path).router;
-                    let near = apart(reference, &numbers) <= limit;
-                    beside.flips.entry(spot).or_insert((node, near));
+                    let apart = apart(reference, &numbers);
+                    beside.flips.entry(spot).or_insert((node, apart));
                 }
             }
             Given::Node { node, spot, sample } if asking.contains(&spot) => {
@@ -138,24 +145,28 @@ impl Question<'_> {
     }
 
     /// Pure: from the choices that differ, and the nodes' distances.
-    fn judged(&self, asking: &HashSet<Spot>, beside: &Beside) -> HashSet<Spot> {
-        let mut excused = HashSet::new();
+    fn judged(&self, asking: &HashSet<Spot>, beside: &Beside) -> Excused {
+        let mut excused = Excused::default();
         // The first node that a near tie spoiled, at any position so far.
         let mut spoiled: Option<usize> = None;
         for cut in self.of.1 {
             for spot in cut.rows.clone().map(|position| cut.spot(position)) {
                 let flip = beside.flips.get(&spot);
-                let own = flip.and_then(|(node, near)| near.then_some(*node));
+                let limit = limits(self.numerics, spot.path).router;
+                let own = flip.filter(|(_, apart)| *apart <= limit);
+                let apart = own.map_or(0.0, |(_, apart)| *apart);
                 let read = || {
                     let reader = self.first_reader(spot, beside)?;
                     spoiled.filter(|node| *node < reader).map(|_| reader)
                 };
                 let asks = asking.contains(&spot);
+                let own = own.map(|(node, _)| *node);
                 let from = own.or_else(|| asks.then(read).flatten());
                 if let Some(node) = from {
                     spoiled = Some(spoiled.map_or(node, |before| before.min(node)));
                     if asks {
-                        excused.insert(spot);
+                        excused.spots.insert(spot);
+                        excused.apart = excused.apart.max(apart);
                     }
                 }
             }

@@ -76,6 +76,12 @@ impl Candidate {
         }
     }
 
+    /// The context up to which it computes in the way of the shortest ones.
+    pub(crate) fn shortest_way(&self) -> usize {
+        let ways = self.session.ways();
+        ways.first().copied().unwrap_or(usize::MAX)
+    }
+
     /// What it would compute on.
     pub fn device(&self) -> &DeviceInfo {
         &self.device

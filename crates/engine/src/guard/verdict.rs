@@ -105,6 +105,8 @@ pub struct Report {
     pub positions: usize,
     /// Positions that were to be judged.
     pub asked: usize,
+    /// The last position that was judged, counted from 0.
+    pub reach: usize,
     /// Forwards of a few rows that were repeated in the way in which longer contexts are computed.
     pub ways: usize,
     /// The lowest cosine between the centred logits of both sides.
@@ -117,6 +119,8 @@ pub struct Report {
     pub argmax_agreement: f64,
     /// Positions that were measured less strictly, because a router had two experts all but tied.
     pub near_ties: usize,
+    /// How far the numbers of those routers were from the reference's at most, in proportion.
+    pub tie_distance: f64,
     /// Where it was rejected first.
     pub first_bad: Option<FirstBad>,
     /// Time of the reference; 0 where its logits were remembered.
@@ -274,7 +278,11 @@ impl fmt::Display for Report {
             self.max_kl, self.mean_kl
         )?;
         writeln!(f, "same best token: {:.1} %", 100.0 * self.argmax_agreement)?;
-        writeln!(f, "near ties of experts: {}", self.near_ties)?;
+        writeln!(
+            f,
+            "near ties of experts: {} (routers off by {:.4} at most)",
+            self.near_ties, self.tie_distance
+        )?;
         writeln!(
             f,
             "time: reference {:.0} ms, device {:.0} ms",

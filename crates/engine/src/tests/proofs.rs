@@ -110,6 +110,24 @@ fn a_proof_that_is_stopped_leaves_the_next_reply_to_ask_again() {
     assert_eq!(proofs(&log), 1);
 }
 
+/// A first prompt that is long says nothing of how short contexts are computed.
+#[test]
+fn a_long_first_prompt_leaves_the_ways_of_short_contexts_to_the_built_in_text() {
+    for (mode, wrong_below, device) in [
+        (Mode::FirstPrompt, 0, DeviceKind::Gpu),
+        (Mode::FirstPrompt, 400, DeviceKind::Cpu),
+        // Every reply is preceded by its own check: short contexts by theirs.
+        (Mode::EveryPrompt, 400, DeviceKind::Gpu),
+    ] {
+        let engine = TwoDevices::new();
+        engine.card.ways(&[512, 2_048, 4_096]);
+        engine.card.wrong_below(wrong_below);
+        let model = engine.load(engine.spec(mode, 1));
+        let log = engine.generate(&model, options(prompt(0, 700), 3));
+        assert_eq!(stats_of(&log).served.device, device, "{mode:?}");
+    }
+}
+
 fn recheck(engine: &TwoDevices, what: Recheck) -> Rechecked {
     let answer = engine.handle.recheck(what, &CancelToken::new()).unwrap();
     answer.blocking_recv().unwrap()
@@ -186,4 +204,40 @@ fn an_audit_ends_when_anybody_asks_for_a_reply() {
     assert_eq!(stats_of(&log).served.device, DeviceKind::Gpu);
     let rechecked = answer.blocking_recv().unwrap();
     assert_eq!(rechecked, Rechecked::NotJudged(NotJudged::Stopped));
+}
+
+#[test]
+fn a_reply_that_was_being_written_at_a_sleep_goes_on_only_with_a_proven_card() {
+    for (wrong_from, device) in [(None, DeviceKind::Gpu), (Some(1), DeviceKind::Cpu)] {
+        let engine = TwoDevices::new();
+        let model = engine.load(engine.spec(Mode::Probe, 1));
+        let first = engine.generate(&model, options(prompt(0, 40), 12));
+        stats_of(&first);
+        let expected = ids(&first);
+        let (request, _, log) = request(&model, options(prompt(0, 40), 12));
+        let forwards = engine.card.counts().submitted;
+        engine.card.at_forward(forwards + 5, Fault::Stall);
+        engine.handle.generate(request).unwrap();
+        engine.card.wait_until_stalled();
+        let before = ids(&log).len();
+        assert!(before > 0 && before < 12);
+        let answer = engine
+            .handle
+            .recheck(Recheck::Probe, &CancelToken::new())
+            .unwrap();
+        engine.card.wrong_from(wrong_from);
+        engine.card.release();
+        let rechecked = answer.blocking_recv().unwrap();
+        assert_eq!(
+            matches!(rechecked, Rechecked::Kept(_)),
+            device == DeviceKind::Gpu
+        );
+        // As if nothing had been; the token that was under way then is the only unproven one.
+        assert_eq!(stats_of(&log).served.device, device);
+        assert_eq!(ids(&log).len(), 12);
+        assert_eq!(ids(&log)[..before], expected[..before]);
+        if wrong_from.is_none() {
+            assert_eq!(ids(&log), expected);
+        }
+    }
 }

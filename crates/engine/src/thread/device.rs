@@ -8,8 +8,8 @@ use candor_backend::{Backend, CancelToken, OpenOptions, Step};
 
 use super::Worker;
 use crate::guard::{
-    self, AUDIT_TOKENS_MAX, Audited, Candidate, Mode, NotJudged, Policy, Probe, Reference,
-    Remembered, Report, Verdict, Watching,
+    self, AUDIT_THREADS_MAX, AUDIT_TOKENS_MAX, Audited, Candidate, Mode, NotJudged, Policy, Probe,
+    Reference, Remembered, Report, Verdict, Watching,
 };
 use crate::guarded::guarded;
 use crate::load::{
@@ -24,6 +24,8 @@ struct Ask<'a> {
     probe: &'a Probe,
     remembered: Option<Arc<Remembered>>,
     cancel: CancelToken,
+    /// Threads of the reference at most.
+    threads: usize,
 }
 
 /// Hears how far a check is.
@@ -60,22 +62,31 @@ impl Worker {
             return;
         };
         let cancel = sequence.cancel.clone();
-        let probe = match Probe::of_prompt(sequence.prompt(), live.info.subject()) {
-            Ok(probe) => probe,
+        let probes = match probes(live, sequence.prompt()) {
+            Ok(probes) => probes,
             Err(reason) => return self.fall_back(WhyNot::NotJudged(reason)),
-        };
-        let ask = Ask {
-            mode: live.mode,
-            probe: &probe,
-            remembered: None,
-            cancel,
         };
         let mut heard = |worker: &mut Self, done: usize, total: usize| {
             worker.inbox.take_in();
             worker.sequences[i].say_proving(done, total);
             Step::Go
         };
-        let Some(verdict) = self.judge(ask, &mut heard) else {
+        let mode = live.mode;
+        let mut verdict = None;
+        for probe in &probes {
+            let ask = Ask {
+                mode,
+                probe,
+                remembered: None,
+                cancel: cancel.clone(),
+                threads: usize::MAX,
+            };
+            verdict = self.judge(ask, &mut heard);
+            if !matches!(verdict, Some(Ok(_))) {
+                break;
+            }
+        }
+        let Some(verdict) = verdict else {
             return;
         };
         match verdict {
@@ -152,14 +163,19 @@ impl Worker {
         let info = Arc::clone(&live.info);
         let (weights, options) = (&mut live.exact, live.options);
         let tokens = ask.probe.ids().len() + 1;
+        let threads = ask.threads;
         let mut open = || match backends.last_mut() {
-            Some(backend) => ExactSide {
-                backend: &mut **backend,
-                model: &info.model,
-                weights,
-                options,
+            Some(backend) => {
+                let mut side = ExactSide {
+                    backend: &mut **backend,
+                    model: &info.model,
+                    weights,
+                    options,
+                };
+                let mut session = side.open(tokens)?;
+                session.at_ease(threads);
+                Ok(session)
             }
-            .open(tokens),
             None => Err(LoadFailure::NoBackend.to_string()),
         };
         let mut reference = Reference {
@@ -237,12 +253,18 @@ impl Worker {
             probe: &probe,
             remembered: live.remembered.clone(),
             cancel,
+            threads: usize::MAX,
         };
         let mut heard = |worker: &mut Self, _: usize, _: usize| {
             worker.inbox.take_in();
             Step::Go
         };
-        match self.judge(ask, &mut heard) {
+        let judged = self.judge(ask, &mut heard);
+        // The check took all slots. What was being written goes on once its context was read again.
+        for sequence in self.sequences.iter_mut().filter(|_| judged.is_some()) {
+            sequence.slot = None;
+        }
+        match judged {
             None => Rechecked::NotNeeded,
             Some(Ok(report)) => {
                 self.now_proven(Arc::clone(&report));
@@ -300,6 +322,7 @@ impl Worker {
                     probe: &probe,
                     remembered: None,
                     cancel,
+                    threads: AUDIT_THREADS_MAX,
                 };
                 // Whoever asks for anything comes first.
                 let mut heard = |worker: &mut Self, _: usize, _: usize| {
@@ -451,6 +474,20 @@ impl Worker {
         self.live = Some(live);
         self.tell_ready();
     }
+}
+
+/// What a device is to be judged by before it writes a reply: the prompt, last. A prompt that is
+/// long says nothing of the ways in which shorter contexts are computed. Where it is the only one,
+/// the built-in text is judged as well.
+fn probes(live: &Live, prompt: &[u32]) -> Result<Vec<Probe>, NotJudged> {
+    let subject = live.info.subject();
+    let prompt = Probe::of_prompt(prompt, subject)?;
+    let is_long = match &live.serving {
+        Serving::Awaiting(candidate) => candidate.shortest_way() < prompt.ids().len(),
+        Serving::Ready(_) | Serving::Nobody => false,
+    };
+    let short = (is_long && live.mode == Mode::FirstPrompt).then(|| Probe::built_in(subject));
+    short.into_iter().chain([Ok(prompt)]).collect()
 }
 
 fn is_on_device(live: &Live) -> bool {

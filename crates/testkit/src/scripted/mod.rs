@@ -12,7 +12,9 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use candor_backend::{Arithmetic, Batch, DeviceKind, OpenOptions, Session, Unavailable, Unsupported};
+use candor_backend::{
+    Arithmetic, Batch, DeviceKind, OpenOptions, Session, Unavailable, Unsupported,
+};
 
 pub use backend::ScriptedBackend;
 pub use plan::{Fault, LoadFault};
@@ -101,6 +103,16 @@ impl Script {
     /// Contexts of at least `tokens` tokens get other logits than they should; none with nothing.
     pub fn wrong_from(&self, tokens: Option<usize>) {
         self.lock().plan.wrong_from = tokens;
+    }
+
+    /// Contexts of fewer than `tokens` tokens get other logits than they should.
+    pub fn wrong_below(&self, tokens: usize) {
+        self.lock().plan.wrong_below = tokens;
+    }
+
+    /// A few rows are computed in one way for each of these lengths of context.
+    pub fn ways(&self, lengths: &[usize]) {
+        self.lock().plan.ways = lengths.to_vec();
     }
 
     /// A session without a model.

@@ -55,6 +55,10 @@ pub(super) struct Plan {
     pub(super) missing: Vec<Unsupported>,
     /// Contexts of at least this many tokens get other logits than they should.
     pub(super) wrong_from: Option<usize>,
+    /// So do contexts of fewer.
+    pub(super) wrong_below: usize,
+    /// Lengths of context up to each of which a few rows are computed in a way of its own.
+    pub(super) ways: Vec<usize>,
     tokens: Range<u32>,
     pub(super) reply: VecDeque<u32>,
     pub(super) faults: Vec<(usize, Fault)>,
@@ -77,6 +81,8 @@ impl Plan {
             unavailable: None,
             missing: Vec::new(),
             wrong_from: None,
+            wrong_below: 0,
+            ways: Vec::new(),
             tokens,
             reply: VecDeque::new(),
             faults: Vec::new(),
@@ -100,7 +106,8 @@ impl Plan {
     /// Logits after `context`: noise from 0 to 1, and one token above it.
     pub(super) fn logits(&mut self, context: &[u32], vocabulary: usize) -> Vec<f32> {
         let fold = |hash: u64, &token: &u32| Random::new(hash ^ u64::from(token)).bits();
-        let wrong = self.wrong_from.is_some_and(|from| context.len() >= from);
+        let wrong = self.wrong_from.is_some_and(|from| context.len() >= from)
+            || context.len() < self.wrong_below;
         let mut random = Random::new(context.iter().fold(u64::from(wrong), fold));
         let choices = self.tokens.len().max(1);
         let by_context = self.tokens.start + random.below(choices) as u32;

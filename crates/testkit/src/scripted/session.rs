@@ -172,6 +172,14 @@ impl Session for ScriptedSession {
         self.collect(ticket, rows)
     }
 
+    fn ways(&self) -> Vec<usize> {
+        let ways = self.script.lock().plan.ways.clone();
+        match ways.is_empty() {
+            true => vec![self.options.ctx_len],
+            false => ways,
+        }
+    }
+
     fn offers(&self, want: Want) -> bool {
         want != Want::Hidden || self.script.lock().plan.offers_rows
     }

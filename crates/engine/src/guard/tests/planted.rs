@@ -339,3 +339,45 @@ fn what_is_wrong_in_one_node_is_rejected_and_the_node_is_named() {
         _ => false,
     });
 }
+
+/// Both sides go over every position; whoever waits hears of each once.
+#[test]
+fn positions_are_counted_once_however_many_passes_there_are() {
+    let subject = Subjected::golden(DENSE);
+    let probe = Probe::built_in(subject.subject()).unwrap();
+    let mut heard = Vec::new();
+    let mut progress = |done, total| {
+        heard.push((done, total));
+        Step::Go
+    };
+    let mut watching = Watching {
+        cancel: CancelToken::new(),
+        progress: &mut progress,
+        now: &Instant::now,
+    };
+    let mut reference = Reference {
+        model: &subject.model,
+        open: &mut || Ok(subject.session(Precision::Exact)),
+        remembered: None,
+    };
+    let policy = Policy {
+        id: VerdictId(1),
+        mode: Mode::Probe,
+    };
+    let candidate = Candidate::new(subject.session(Precision::Exact), device());
+    let verdict = verify(&mut reference, candidate, &probe, policy, &mut watching);
+    assert!(matches!(verdict, Verdict::Accepted { .. }));
+    let positions = PROBE_TOKENS + 1;
+    assert!(
+        heard
+            .iter()
+            .all(|(done, total)| *total == positions && *done < positions)
+    );
+    assert!(heard.is_sorted());
+    // Half of it is the reference's.
+    let begun = heard
+        .iter()
+        .filter(|(done, _)| *done < positions / 2)
+        .count();
+    assert!(begun > 3 && heard.len() - begun > 3, "{heard:?}");
+}
