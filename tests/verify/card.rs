@@ -1,7 +1,9 @@
 //! A card that works, as far as a simulated one does: proven, rejected, without room.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use candor_app::AppPaths;
 use serde_json::Value;
 use simcuda::{Driver, Folder};
 
@@ -80,6 +82,40 @@ fn a_proven_card_serves_and_the_second_time_the_processor_is_not_asked() {
     assert_eq!(cpu["backend"]["served"], "cpu");
     assert_eq!(cpu["backend"]["reason"], "chosen by you");
     assert_eq!(ids(&cpu), ids(&first), "the same words");
+}
+
+#[test]
+fn a_card_is_checked_when_the_command_or_the_settings_say() {
+    let data = folder();
+    let judged = |words: &str| {
+        let line = ran("", data.path(), &format!("{REPLY} {words}")).last(0);
+        let f2 = line["backend"]["f2"].clone();
+        assert_eq!(line["backend"]["served"], "gpu", "{words}");
+        assert_eq!(f2["verdict"], "accepted", "{words}");
+        f2["mode"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(judged("--check every-prompt"), "every-prompt");
+    let settings = AppPaths::below(data.path()).settings_file();
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, r#"{"gpuCheck":"first-prompt"}"#).unwrap();
+    assert_eq!(judged(""), "first-prompt");
+    // The command goes before.
+    assert_eq!(judged("--check probe"), "probe");
+
+    let served = |words: &str| {
+        let line = ran("", data.path(), &format!("{REPLY} {words}")).last(0);
+        line["backend"]["served"].as_str().unwrap().to_owned()
+    };
+    fs::write(&settings, r#"{"device":"cpu"}"#).unwrap();
+    assert_eq!(served(""), "cpu");
+    assert_eq!(served("--backend auto"), "gpu");
+
+    // What a prompt shows to be wrong writes nothing either.
+    let words = format!("{REPLY} --check first-prompt --backend auto");
+    let line = ran(WRONG, data.path(), &words).last(0);
+    assert_eq!(line["backend"]["served"], "cpu");
+    assert_eq!(line["backend"]["f2"]["verdict"], "rejected");
+    assert_eq!(line["ids"].as_array().unwrap().len(), 4);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use candor_app::headless::{Assumed, AssumedError, BackendWish, CONTEXT_MAX, KvType, Precision};
+use candor_app::headless::{
+    Assumed, AssumedError, BackendWish, CONTEXT_MAX, KvType, Mode, Precision,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::bounds;
@@ -53,9 +55,14 @@ pub(crate) enum Command {
 /// What every command understands.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
-    /// What computes; `auto` falls back to the CPU, `gpu` never does
-    #[arg(long, global = true, value_enum, default_value = "auto")]
-    backend: WishArg,
+    /// What computes; `auto` falls back to the CPU, `gpu` never does [default: what the settings of
+    /// the window say, else auto]
+    #[arg(long, global = true, value_enum)]
+    backend: Option<WishArg>,
+    /// When a GPU is held against the CPU before it writes: at the load on a built-in text, on the
+    /// first prompt, or on every prompt [default: what the settings say, else probe]
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    check: Option<CheckArg>,
     /// Which graphics card, counted from 0
     #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
         value_parser = bounds::whole(0, u32::MAX))]
@@ -88,12 +95,22 @@ impl Common {
         if self.json { Form::Json } else { Form::Text }
     }
 
-    pub(crate) fn wish(&self) -> BackendWish {
-        match self.backend {
+    /// What was asked for, if anything was.
+    pub(crate) fn wish(&self) -> Option<BackendWish> {
+        self.backend.map(|backend| match backend {
             WishArg::Auto => BackendWish::Auto,
             WishArg::Cpu => BackendWish::Cpu,
             WishArg::Gpu => BackendWish::Gpu,
-        }
+        })
+    }
+
+    /// When a card is to be checked, if that was said.
+    pub(crate) fn check(&self) -> Option<Mode> {
+        self.check.map(|check| match check {
+            CheckArg::Probe => Mode::Probe,
+            CheckArg::FirstPrompt => Mode::FirstPrompt,
+            CheckArg::EveryPrompt => Mode::EveryPrompt,
+        })
     }
 
     pub(crate) fn threads(&self) -> usize {
@@ -155,6 +172,13 @@ enum WishArg {
     Auto,
     Cpu,
     Gpu,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CheckArg {
+    Probe,
+    FirstPrompt,
+    EveryPrompt,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use candor_app::headless::{
-    self, Assumed, Cards, Choice, DeviceKind, FirstBad, Judgement, LoadedModel, Recall, Report,
-    Served, Setup, TextSide, Verdicts,
+    self, Assumed, BackendWish, Cards, Choice, ChosenCards, DeviceKind, FirstBad, Judgement,
+    LoadedModel, Mode, Recall, Report, Served, Setup, TextSide, Verdicts,
 };
 use candor_app::{Clock, PROBE_LIMIT, ProbeCommand};
 use serde_json::{Map, Value, json};
@@ -18,23 +18,38 @@ use crate::failure::{Exit, Failure, Report as FailureReport};
 /// Decides what computes.
 pub(crate) fn choose(common: &Common) -> Result<Choice, Failure> {
     let probe = probe()?;
-    Ok(headless::choose(
-        common.wish(),
-        common.device,
-        &probe,
-        PROBE_LIMIT,
-    )?)
+    let (wish, card) = wished(common);
+    Ok(headless::choose(wish, card, &probe, PROBE_LIMIT)?)
 }
 
 /// As [`choose`], where it is an answer that there is no card.
 pub(crate) fn look(common: &Common) -> Result<Choice, Failure> {
     let probe = probe()?;
-    Ok(headless::look(
-        common.wish(),
-        common.device,
-        &probe,
-        PROBE_LIMIT,
-    ))
+    let (wish, card) = wished(common);
+    Ok(headless::look(wish, card, &probe, PROBE_LIMIT))
+}
+
+/// What is to compute, and which card: as the command says, else as the window's settings do.
+fn wished(common: &Common) -> (BackendWish, Option<u32>) {
+    let chosen = chosen(common);
+    let wish = common.wish().unwrap_or_else(|| chosen.wish());
+    (wish, common.device.or(chosen.card()))
+}
+
+/// What the window's settings say; nothing where the environment names no folder.
+fn chosen(common: &Common) -> ChosenCards {
+    let paths = environment::paths(common.data_dir.clone());
+    paths.map_or_else(
+        |_| ChosenCards::default(),
+        |paths| ChosenCards::read(&paths.settings_file()),
+    )
+}
+
+/// When a card is checked before it writes with this model.
+pub(crate) fn check(common: &Common, model: &Path) -> Mode {
+    common
+        .check()
+        .unwrap_or_else(|| chosen(common).check(model))
 }
 
 /// How this program asks for the driver.
@@ -65,6 +80,7 @@ pub(crate) fn setup(
             choice: choice.clone(),
             verdicts: verdicts(common, clock),
             recall: Recall::Kept,
+            check: Mode::Probe,
             probe: None,
             unproven: None,
         },

@@ -5,6 +5,7 @@
 //! command line passes clocks, threads and how the driver is asked for.
 
 mod bandwidth;
+mod chosen;
 mod codes;
 mod device;
 mod failure;
@@ -25,12 +26,13 @@ pub use candor_engine::{
     REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, Repeated, RequestError, Reuse, Sampling, Stats,
     TEMPERATURE_MAX, TextSide, TurnCode, TurnLog,
 };
-pub use candor_engine::{FirstBad, LoadStage, Located, NodeDistance, Report, Served};
+pub use candor_engine::{FirstBad, LoadStage, Located, Mode, NodeDistance, Proof, Report, Served};
 pub use candor_modelfile::{Assumed, AssumedError};
 pub use candor_text::{
     ChatFormat, Ends, Generation, LocalTime, Prompt, STOP_BYTES_MAX, STOP_STRINGS_MAX, Show,
     Tokenizer,
 };
+pub use chosen::ChosenCards;
 pub use device::{BackendWish, Choice, Judgement, VerdictKind, choose, look};
 pub use failure::{Failure, Kind};
 pub use findings::{Finding, Weight, describe, findings};
@@ -38,8 +40,8 @@ pub use inspection::{InspectOptions, Inspection, Memory, TemplateSource, inspect
 pub use rows::rows;
 pub use setup::{Cards, Setup, caveats, load_failure};
 pub use verification::{Verification, verify};
-pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};
 pub(crate) use vocabulary::render_with;
+pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};
 
 pub use crate::compose::CudaDevice;
 pub use crate::verdicts::{Kept, Recall, Verdicts};

@@ -55,6 +55,8 @@ pub struct Cards {
     pub verdicts: Option<Verdicts>,
     /// Whether what was kept is used.
     pub recall: Recall,
+    /// When a card is judged, where an engine writes; what computes directly is judged at once.
+    pub check: Mode,
     /// The tokens by which a card is judged; none for a built-in text.
     pub probe: Option<Vec<u32>>,
     /// Why a card is not judged at all; only for measurements, which have to show it.
@@ -73,7 +75,7 @@ impl Setup {
         watch: &mut Watch<'_>,
     ) -> Result<Direct, Failure> {
         let mut backends = compose::backends()(&self.choice());
-        let (spec, config) = (self.spec(path, cancel), self.config());
+        let (spec, config) = (self.spec(path, cancel, Mode::Probe), self.config());
         let loaded = match self.cards.unproven {
             Some(reason) => {
                 Direct::load_unproven(&mut backends, &spec, &config, Unproven { reason }, watch)
@@ -101,7 +103,7 @@ impl Setup {
         path: &Path,
         cancel: &CancelToken,
     ) -> Result<Arc<LoadedModel>, Failure> {
-        let answer = engine.load(self.spec(path, cancel))?;
+        let answer = engine.load(self.spec(path, cancel, self.cards.check))?;
         answer.wait().map_err(|source| load_failure(path, source))
     }
 
@@ -120,7 +122,7 @@ impl Setup {
         }
     }
 
-    fn spec(&self, path: &Path, cancel: &CancelToken) -> LoadSpec {
+    fn spec(&self, path: &Path, cancel: &CancelToken, check: Mode) -> LoadSpec {
         let options = LoadOptions {
             ctx_len: self.context,
             slots: self.slots,
@@ -129,7 +131,7 @@ impl Setup {
             kv: self.kv,
             text: self.text,
             device: self.cards.choice.wish.of_engine(),
-            f2: Mode::Probe,
+            f2: check,
         };
         let card = self.cards.choice.card.as_ref().ok();
         let verdicts = card.and(self.cards.verdicts.as_ref());

@@ -134,7 +134,7 @@ fn driver(common: &Common) -> Vec<Check> {
             message,
         }]
     };
-    if common.wish() == BackendWish::Cpu {
+    if common.wish() == Some(BackendWish::Cpu) {
         return check("note", String::from("not asked: the CPU was chosen"));
     }
     let command = match environment::probe_command() {
@@ -154,7 +154,7 @@ fn driver(common: &Common) -> Vec<Check> {
                 _ => "note",
             };
             let choice = Choice {
-                wish: common.wish(),
+                wish: common.wish().unwrap_or(BackendWish::Auto),
                 card: Err(why),
             };
             check(state, choice.no_card().unwrap_or_default())

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use candor_app::headless::{
     CancelToken, Choice, EndTokens, Ends, FinishReason, GenerateOptions, GenerateRequest,
-    Generation, LoadedModel, Prompt, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX,
-    RenderOptions, Rendered, RequestError, STOP_STRINGS_MAX, Sampling, Setup, Stats,
-    TEMPERATURE_MAX, TextSide, Vocabulary, utc,
+    Generation, LoadedModel, Prompt, Proof, REPEAT_PENALTY_MAX, REPEAT_PENALTY_MIN,
+    REPLY_TOKENS_MAX, RenderOptions, Rendered, RequestError, STOP_STRINGS_MAX, Sampling, Setup,
+    Stats, TEMPERATURE_MAX, TextSide, Vocabulary, utc,
 };
 use candor_app::{Clock, headless};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ use crate::input;
 use crate::interrupt::Interrupts;
 use crate::output::{Form, Output, notice};
 use crate::reply::{Reply, finish_name, follow, stats_json, stats_line};
-use crate::session::{choose, reply_backend_json, setup};
+use crate::session::{check, choose, reply_backend_json, setup};
 
 /// Far more than any vocabulary has; what keeps all is 0.
 const TOP_K_MAX: usize = u32::MAX as usize;
@@ -153,11 +153,12 @@ pub(crate) fn run(
         .map_or(need, |trained| need.min(trained))
         .max(1);
     drop(vocabulary);
-    let setup = Setup {
+    let mut setup = Setup {
         text,
         assumed,
         ..setup(common, &choice, &clock, Some(context))
     };
+    setup.cards.check = check(common, &args.model);
     let mut said = Said {
         choice,
         seed,
@@ -302,6 +303,11 @@ fn write(
         &model.tokenizer,
         output,
     );
+    // What was to be judged by the prompt has been.
+    if let (Proof::Awaited(_), Some(judged)) = (&model.proof, engine.state().borrow().model()) {
+        notice(&said.choice.line(judged));
+        said.model = Some(Arc::clone(judged));
+    }
     engine.shutdown();
     reply
 }
