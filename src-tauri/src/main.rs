@@ -32,7 +32,7 @@ use candor_app::AppPaths;
 use picker::{FilePicker, NativePicker};
 use root::Opened;
 use tauri::plugin::TauriPlugin;
-use tauri::{AppHandle, DragDropEvent, Manager, RunEvent, WindowEvent};
+use tauri::{AppHandle, DragDropEvent, Emitter, Manager, RunEvent, WindowEvent};
 
 fn main() -> ExitCode {
     match arguments::read(std::env::args_os().skip(1)) {
@@ -95,11 +95,23 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::chats::chat_settings,
             commands::chats::keep_chat_settings,
             commands::chats::preview_template,
+            commands::conversations::add_card,
+            commands::conversations::card_text,
+            commands::conversations::count_tokens,
             commands::conversations::delete_conversation,
+            commands::conversations::duplicate,
+            commands::conversations::edit_reply,
+            commands::conversations::export_conversations,
+            commands::conversations::import_conversations,
             commands::conversations::keep_unsent,
             commands::conversations::open_conversation,
+            commands::conversations::pick_card,
+            commands::conversations::place_conversation,
             commands::conversations::rename_conversation,
+            commands::conversations::rename_folder,
             commands::conversations::restore_conversation,
+            commands::conversations::search,
+            commands::conversations::show_message,
             commands::downloads::download_starter,
             commands::downloads::hub_files,
             commands::downloads::hub_search,
@@ -122,6 +134,8 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
             commands::models::use_cpu,
             commands::models::use_gpu,
             commands::replies::attach,
+            commands::replies::continue_reply,
+            commands::replies::edit_question,
             commands::replies::regenerate,
             commands::replies::replay,
             commands::replies::reply_file_hash,
@@ -167,7 +181,7 @@ fn when_it_happens(app: &AppHandle, event: RunEvent) {
             ..
         } => {
             if let Some(path) = paths.first() {
-                open_model(app, path.clone());
+                take_in(app, path.clone());
             }
         }
         RunEvent::WindowEvent {
@@ -201,6 +215,24 @@ fn single_instance(data_dir: Option<&Path>) -> TauriPlugin<tauri::Wry> {
             .build(),
         None => plugin.build(),
     }
+}
+
+/// Takes a dropped file: a model is opened, a text goes with the message that is being written.
+fn take_in(app: &AppHandle, path: PathBuf) {
+    if candor_app::looks_like_model(&path) {
+        open_model(app, path);
+        return;
+    }
+    let app = app.clone();
+    std::thread::spawn(move || {
+        let opened = app.state::<Opened>();
+        let added = opened.app().and_then(|app| Ok(app.add_file_card(&path)?));
+        // It fails only while the windows are being closed.
+        let _ = match added {
+            Ok(card) => app.emit("card", card),
+            Err(error) => app.emit("card-refused", error),
+        };
+    });
 }
 
 /// Looks at the disk, so not on the thread that draws.

@@ -1,4 +1,4 @@
-//! The dialog in which a person picks a model file.
+//! The dialog in which a person picks a file.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -9,10 +9,22 @@ use tauri::WebviewWindow;
 /// The file that was picked, when it has been; none if the person thought better of it.
 pub(crate) type Picked = Pin<Box<dyn Future<Output = Option<PathBuf>> + Send>>;
 
-/// Lets a person pick a model file.
+/// What is to be picked.
+pub(crate) enum Wanted {
+    /// A model file.
+    Model,
+    /// A text that goes with a message.
+    TextFile,
+    /// Conversations to take in.
+    Conversations,
+    /// A place for a new file of this name.
+    NewFile(String),
+}
+
+/// Lets a person pick a file.
 pub(crate) trait FilePicker: Send + Sync {
     /// Asks; the window stays usable meanwhile.
-    fn pick(&self, parent: &WebviewWindow) -> Picked;
+    fn pick(&self, parent: &WebviewWindow, wanted: Wanted) -> Picked;
 
     /// Asks for a folder.
     fn pick_folder(&self, parent: &WebviewWindow) -> Picked;
@@ -23,15 +35,30 @@ pub(crate) trait FilePicker: Send + Sync {
 pub(crate) struct NativePicker;
 
 impl FilePicker for NativePicker {
-    fn pick(&self, parent: &WebviewWindow) -> Picked {
-        let asked = rfd::AsyncFileDialog::new()
-            .set_parent(parent)
-            .set_title("Open a model file")
-            .add_filter("Model files", &["gguf", "GGUF", "apr", "APR"])
-            // A file that has lost its extension is still a model: the content decides.
-            .add_filter("All files", &["*"])
-            .pick_file();
-        Box::pin(async move { asked.await.map(|file| file.path().to_owned()) })
+    fn pick(&self, parent: &WebviewWindow, wanted: Wanted) -> Picked {
+        let dialog = rfd::AsyncFileDialog::new().set_parent(parent);
+        let dialog = match &wanted {
+            Wanted::Model => dialog
+                .set_title("Open a model file")
+                .add_filter("Model files", &["gguf", "GGUF", "apr", "APR"])
+                // A file that has lost its extension is still a model: the content decides.
+                .add_filter("All files", &["*"]),
+            Wanted::TextFile => dialog.set_title("Add a text file to the message"),
+            Wanted::Conversations => dialog
+                .set_title("Import conversations")
+                .add_filter("Exported conversations", &["json", "JSON"])
+                .add_filter("All files", &["*"]),
+            Wanted::NewFile(name) => dialog.set_title("Export conversations").set_file_name(name),
+        };
+        Box::pin(async move {
+            let file = match wanted {
+                Wanted::NewFile(_) => dialog.save_file().await,
+                Wanted::Model | Wanted::TextFile | Wanted::Conversations => {
+                    dialog.pick_file().await
+                }
+            };
+            file.map(|file| file.path().to_owned())
+        })
     }
 
     fn pick_folder(&self, parent: &WebviewWindow) -> Picked {
@@ -52,7 +79,7 @@ pub(crate) struct ScriptedPicker {
 
 #[cfg(any(debug_assertions, feature = "test-hooks"))]
 impl FilePicker for ScriptedPicker {
-    fn pick(&self, _parent: &WebviewWindow) -> Picked {
+    fn pick(&self, _parent: &WebviewWindow, _wanted: Wanted) -> Picked {
         use std::os::unix::ffi::OsStringExt;
         let read = std::fs::read(&self.answer)
             .ok()
@@ -62,6 +89,6 @@ impl FilePicker for ScriptedPicker {
     }
 
     fn pick_folder(&self, parent: &WebviewWindow) -> Picked {
-        self.pick(parent)
+        self.pick(parent, Wanted::TextFile)
     }
 }

@@ -12,16 +12,18 @@ import type { Action } from "../src/state/actions";
 import { type AppState, defaultSampling, defaultSettings, initialState } from "../src/state/model";
 import { reduce } from "../src/state/reduce";
 
+const bare = { record: null, parts: [], versions: [], kept: 0, cards: [] };
+
 export function question(id: number, text: string): Message {
-  return { id, role: "user", text, state: "finished", turn: null, record: null };
+  return { ...bare, id, role: "user", text, state: "finished", turn: null };
 }
 
 export function reply(id: number, change: Partial<Message> = {}): Message {
-  return { id, role: "assistant", text: "", state: "writing", turn: 7, record: null, ...change };
+  return { ...bare, id, role: "assistant", text: "", state: "writing", turn: 7, ...change };
 }
 
 export function summary(id: number, title = `chat ${id}`, updatedMs = id): ConversationSummary {
-  return { id, title, updatedMs };
+  return { id, title, updatedMs, pinned: false, folder: null };
 }
 
 export function conversation(id: number, messages: Message[]): Conversation {
@@ -46,6 +48,15 @@ export const record: ReplyRecord = {
   sampling: defaultSampling,
   failure: null,
   notice: null,
+  leftOut: 0,
+  continued: false,
+  thinkingMs: [],
+  quantization: "Q4_1",
+  fileSha256: null,
+  version: "0.1.0",
+  templateSha256: "ab12",
+  contextSha256: "cd34",
+  stop: [],
 };
 
 export function snapshot(change: Partial<Snapshot> = {}): Snapshot {

@@ -8,7 +8,7 @@ import { turnOf } from "../src/state/turns";
 import { conversation, news, question, record, reply, run, started, summary, text } from "./make";
 
 const refused: WireError = { code: "too-long", message: "It does not fit." };
-const pending = { kind: "send" as const, text: "hello", stopWanted: false };
+const pending = { kind: "send" as const, text: "hello", cards: [], message: null, stopWanted: false };
 
 /** Chat 1 with a reply (message 2, turn 7) that is being written. */
 function writing(): AppState {
@@ -92,7 +92,7 @@ describe("a message on its way", () => {
       { type: "not-sent", key: "new", error: refused },
     );
     expect(state.drafts["new"]).toBe("next thought");
-    expect(state.queued["new"]).toEqual({ text: "hello", waitsFor: "person" });
+    expect(state.queued["new"]).toEqual({ text: "hello", cards: [], waitsFor: "person" });
   });
 });
 
@@ -271,11 +271,11 @@ describe("stop", () => {
 });
 
 describe("the message that waits", () => {
-  const queue = { type: "queue" as const, key: 1, text: "next" };
+  const queue = { type: "queue" as const, key: 1, text: "next", cards: [] };
 
   it("is one: a second one is added to it", () => {
     const state = run(writing(), queue, { ...queue, text: "and more" });
-    expect(state.queued[1]).toEqual({ text: "next\n\nand more", waitsFor: "reply" });
+    expect(state.queued[1]).toEqual({ text: "next\n\nand more", cards: [], waitsFor: "reply" });
   });
 
   for (const [end, due] of [
@@ -300,11 +300,11 @@ describe("the message that waits", () => {
   it("waits for a model that is loaded", () => {
     const loading = run(
       started({ status: loadingStatus(0.5) }),
-      { type: "queue", key: "new", text: "hi" },
+      { type: "queue", key: "new", text: "hi", cards: [] },
     );
     expect(dueQueued(loading)).toEqual([]);
     const ready = run(loading, { type: "status", status: started().status });
-    expect(dueQueued(ready)).toEqual([{ key: "new", text: "hi" }]);
+    expect(dueQueued(ready)).toMatchObject([{ key: "new", queued: { text: "hi" } }]);
   });
 
   it("goes away when it is edited to nothing", () => {
@@ -376,7 +376,7 @@ describe("a reply written again", () => {
         ]),
       },
     );
-    const again = { kind: "regenerate" as const, text: "", stopWanted: false };
+    const again = { kind: "regenerate" as const, text: "", cards: [], message: 2, stopWanted: false };
     const asked = run(open, { type: "submitted", key: 1, pending: again });
     expect(texts(asked)).toEqual(["hello", ""]);
     const refusedAgain = run(asked, { type: "not-sent", key: 1, error: refused });

@@ -47,9 +47,9 @@ describe("a reply", () => {
     const { session, platform } = await open("ready");
     const readers: ((batch: TurnBatch) => void)[] = [];
     const send = platform.send.bind(platform);
-    platform.send = async (conversation, text, reader) => {
+    platform.send = async (conversation, text, cards, reader) => {
       readers.push(reader);
-      return send(conversation, text, () => undefined);
+      return send(conversation, text, cards, () => undefined);
     };
     await say(session, "hello");
     const dispatch = vi.spyOn(session, "dispatch");
@@ -64,8 +64,8 @@ describe("a reply", () => {
   it("keeps news that come before the number of the turn is known", async () => {
     const { session, platform } = await open("ready");
     const send = platform.send.bind(platform);
-    platform.send = async (conversation, text, reader) => {
-      const sent = await send(conversation, text, () => undefined);
+    platform.send = async (conversation, text, cards, reader) => {
+      const sent = await send(conversation, text, cards, () => undefined);
       reader({ nextSeq: 1, events: [{ kind: "text", text: "early", tokens: 1 }] });
       return sent;
     };
@@ -93,7 +93,7 @@ describe("a reply", () => {
   it("whose end never comes through is read again", async () => {
     const { session, platform } = await open("ready");
     const send = platform.send.bind(platform);
-    platform.send = async (conversation, text) => send(conversation, text, () => undefined);
+    platform.send = async (conversation, text, cards) => send(conversation, text, cards, () => undefined);
     await say(session, "hello");
     await vi.advanceTimersByTimeAsync(60_000);
     expect(last(session)?.state).toBe("finished");
@@ -145,7 +145,7 @@ describe("a message that waits", () => {
     await session.stop();
     await vi.advanceTimersByTimeAsync(5_000);
     const key = session.state.shown;
-    expect(session.state.queued[key]).toEqual({ text: "and then?", waitsFor: "person" });
+    expect(session.state.queued[key]).toEqual({ text: "and then?", cards: [], waitsFor: "person" });
     session.sendQueued(key);
     await vi.advanceTimersByTimeAsync(frameMs);
     expect(shownMessages(session.state, key).map((m) => m.text)).toContain("and then?");

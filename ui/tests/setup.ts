@@ -26,3 +26,5 @@ HTMLDialogElement.prototype.close ??= function close(this: HTMLDialogElement) {
 
 // axe asks for one to look at letters that are pictures; jsdom has none, and says so each time.
 HTMLCanvasElement.prototype.getContext = () => null;
+
+Element.prototype.scrollIntoView ??= () => undefined;

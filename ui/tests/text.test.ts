@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { MessageState } from "../src/platform/bindings";
-import { duration, fileSize, grouped, perSecond, recordRows, statsLine } from "../src/text/format";
+import { duration, fileSize, grouped, perSecond, statsLine } from "../src/text/format";
+import { recordRows } from "../src/text/reply";
 import { completeSentences, lastSentences } from "../src/text/sentences";
 import { followsAfterScroll, isAtEnd } from "../src/views/follow";
 import { numberFrom, seedField, threadsField } from "../src/views/settings";
@@ -52,7 +53,7 @@ it.each(endings)("a reply that is %s says so", (state, words) => {
 it("a reply of a proven GPU says so, and so does its record", () => {
   const gpu = { ...record, backend: "GPU", device: "RTX 4090", proof: "on 65 positions" };
   expect(statsLine(gpu, "finished")).toContain("SmolLM2 · GPU, proven · 212 tokens");
-  const rows = recordRows(gpu, "finished").filter((row) => row.name === "Proof");
+  const rows = recordRows(gpu, "finished", null).filter((row) => row.name === "Proof");
   expect(rows).toEqual([{ name: "Proof", value: "on 65 positions" }]);
 });
 
@@ -62,14 +63,28 @@ it("a reply of which little is known leaves out what is not known", () => {
 });
 
 it("the full record names seed and sampling", () => {
-  const rows = Object.fromEntries(recordRows(record, "finished").map((r) => [r.name, r.value]));
+  const rows = Object.fromEntries(recordRows(record, "finished", "ef56").map((r) => [r.name, r.value]));
   expect(rows["Seed"]).toBe("42");
-  expect(rows["Prompt"]).toBe("38 tokens · 12 still in memory");
+  expect(rows["Context sent"]).toBe("38 tokens · 12 still in memory");
+  expect(rows["Context SHA-256"]).toBe("cd34");
+  expect(rows["Model"]).toBe("SmolLM2 · Q4_1");
+  expect(rows["File SHA-256"]).toBe("ef56");
+  expect(rows["Engine"]).toBe("Candor 0.1.0");
+  expect(rows["Template SHA-256"]).toBe("ab12");
   expect(rows["Reading"]).toBe("0.3 s · 100 per second");
   expect(rows["Sampling"]).toContain("temperature 0.7");
+  for (const name of ["top-k", "top-p", "min-p", "repeat penalty", "presence penalty", "frequency penalty", "DRY", "XTC", "at most"]) {
+    expect(rows["Sampling"], name).toContain(name);
+  }
   expect(rows["Keys and values"]).toBe("16 bits");
-  const earlier = recordRows({ ...record, kv: "" }, "finished").map((row) => row.name);
-  expect(earlier).not.toContain("Keys and values");
+  const earlier = recordRows(
+    { ...record, kv: "", version: "", templateSha256: "", contextSha256: "" },
+    "finished",
+    null,
+  ).map((row) => row.name);
+  for (const name of ["Keys and values", "Engine", "Template SHA-256", "Context SHA-256", "File SHA-256"]) {
+    expect(earlier).not.toContain(name);
+  }
 });
 
 const spoken: [string, string, string[]][] = [

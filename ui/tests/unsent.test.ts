@@ -32,6 +32,8 @@ const unsent = (conversation: number | null, text: string, waiting = "") => ({
   conversation,
   text,
   waiting,
+  cards: [],
+  waitingCards: [],
 });
 
 describe("words that were not sent", () => {
@@ -84,7 +86,7 @@ describe("words that were not sent", () => {
     const key = session.state.shown as number;
     expect(await keptBy(platform)).toEqual([unsent(key, "", "and then?")]);
     const next = await windowOn(platform);
-    expect(next.state.queued).toEqual({ [key]: { text: "and then?", waitsFor: "person" } });
+    expect(next.state.queued).toEqual({ [key]: { text: "and then?", cards: [], waitsFor: "person" } });
     // In the first window it is sent when the reply has ended, and is kept no more.
     await vi.advanceTimersByTimeAsync(8_000);
     expect(shownMessages(session.state, key).map((m) => m.text)).toContain("and then?");
@@ -131,7 +133,7 @@ describe("words that were not sent", () => {
       { type: "started", snapshot: snapshot({ unsent: kept }) },
     );
     expect(state.drafts).toEqual({ new: "kept\n\ntyped", 3: "other" });
-    expect(state.queued).toEqual({ new: { text: "waits", waitsFor: "person" } });
+    expect(state.queued).toEqual({ new: { text: "waits", cards: [], waitsFor: "person" } });
   });
 
   it("of a window that never heard from the program overwrite nothing", async () => {

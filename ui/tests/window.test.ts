@@ -320,6 +320,8 @@ it("Delete alone deletes nothing; Ctrl+Delete can be undone", async () => {
 
 it("a title is changed in place", async () => {
   const { session } = await open("chat");
+  find("row-menu").click();
+  await settle(0);
   find("rename").click();
   await settle(0);
   const field = find<HTMLInputElement>("rename-field");

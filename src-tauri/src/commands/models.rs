@@ -4,7 +4,7 @@ use candor_app::wire::{ModelDetails, ModelEntry, ModelFit, Settings};
 use tauri::{State, WebviewWindow};
 
 use super::Answer;
-use crate::picker::FilePicker;
+use crate::picker::{FilePicker, Wanted};
 use crate::root::Opened;
 
 #[tauri::command]
@@ -14,7 +14,7 @@ pub(crate) async fn pick_model(
     window: WebviewWindow,
 ) -> Answer<Option<ModelEntry>> {
     let app = opened.app()?;
-    match picker.pick(&window).await {
+    match picker.pick(&window, Wanted::Model).await {
         Some(path) => Ok(Some(app.add_model(&path)?)),
         None => Ok(None),
     }

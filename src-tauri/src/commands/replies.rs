@@ -13,10 +13,11 @@ pub(crate) fn send(
     opened: State<'_, Opened>,
     conversation: Option<i64>,
     text: &str,
+    cards: Vec<i64>,
     channel: Channel<TurnBatch>,
 ) -> Answer<Sent> {
     let app = opened.app()?;
-    let sent = app.send(conversation, text)?;
+    let sent = app.send_with(conversation, text, &cards)?;
     app.attach(sent.turn, 0, bridge::reader(channel));
     Ok(sent)
 }
@@ -29,6 +30,31 @@ pub(crate) fn regenerate(
 ) -> Answer<Sent> {
     let app = opened.app()?;
     let sent = app.regenerate(message)?;
+    app.attach(sent.turn, 0, bridge::reader(channel));
+    Ok(sent)
+}
+
+#[tauri::command(async)]
+pub(crate) fn edit_question(
+    opened: State<'_, Opened>,
+    message: i64,
+    text: &str,
+    channel: Channel<TurnBatch>,
+) -> Answer<Sent> {
+    let app = opened.app()?;
+    let sent = app.edit_question(message, text)?;
+    app.attach(sent.turn, 0, bridge::reader(channel));
+    Ok(sent)
+}
+
+#[tauri::command(async)]
+pub(crate) fn continue_reply(
+    opened: State<'_, Opened>,
+    message: i64,
+    channel: Channel<TurnBatch>,
+) -> Answer<Sent> {
+    let app = opened.app()?;
+    let sent = app.continue_reply(message)?;
     app.attach(sent.turn, 0, bridge::reader(channel));
     Ok(sent)
 }

@@ -38,6 +38,7 @@ export function keyEffect(press: KeyPress, box: BoxState): KeyEffect {
 /** Shortcuts of the whole window. */
 export type Shortcut =
   | "new-chat"
+  | "search"
   | "open-model"
   | "toggle-sidebar"
   | "settings"
@@ -60,6 +61,8 @@ export function shortcutOf(press: KeyPress): Shortcut | null {
   switch (key) {
     case "n":
       return "new-chat";
+    case "k":
+      return "search";
     case "o":
       return "open-model";
     case "b":
@@ -80,6 +83,7 @@ export const shortcutList: { keys: string; does: string }[] = [
   { keys: "Esc", does: "Stop the reply, or close what is open" },
   { keys: "↑", does: "Bring back your last message (in an empty box)" },
   { keys: "Ctrl+N", does: "New chat" },
+  { keys: "Ctrl+K", does: "Search chats" },
   { keys: "Ctrl+O", does: "Open a model file" },
   { keys: "Ctrl+B", does: "Fold the sidebar" },
   { keys: "Ctrl+,", does: "Settings" },

@@ -3,7 +3,7 @@
  * other dollars stay what they are: between single dollars there has to be something that looks
  * like mathematics. What is found is put into the page as its source; `formulas.ts` draws it.
  */
-import type MarkdownIt from "markdown-it";
+import type { MarkdownIt } from "markdown-it";
 
 /** How a formula stands. */
 export type MathStyle = "inline" | "display";

@@ -641,7 +641,15 @@ text: string,
 /**
  * Given to be sent, and waiting.
  */
-waiting: string, };
+waiting: string,
+/**
+ * Long texts that go with the words in the box.
+ */
+cards: Array<Card>,
+/**
+ * Long texts that go with what waits.
+ */
+waitingCards: Array<Card>, };
 
 /**
  * The look.
@@ -725,6 +733,31 @@ maxTokens: number,
 seed: number | null, };
 
 /**
+ * A long text that goes with a message. Its words stay in the store.
+ */
+export type Card = {
+/**
+ * Number.
+ */
+id: number,
+/**
+ * A file's name, or "Pasted text".
+ */
+name: string,
+/**
+ * Size in bytes.
+ */
+sizeBytes: number,
+/**
+ * Lines.
+ */
+lines: number,
+/**
+ * How it begins.
+ */
+preview: string, };
+
+/**
  * A conversation in the sidebar.
  */
 export type ConversationSummary = {
@@ -739,7 +772,28 @@ title: string,
 /**
  * Milliseconds since 1970 of the last change.
  */
-updatedMs: number, };
+updatedMs: number,
+/**
+ * Whether it stays at the top.
+ */
+pinned: boolean,
+/**
+ * The folder it lies in.
+ */
+folder: string | null, };
+
+/**
+ * Where a conversation stands in the sidebar.
+ */
+export type Place = {
+/**
+ * Whether it stays at the top.
+ */
+pinned: boolean,
+/**
+ * The folder it lies in.
+ */
+folder: string | null, };
 
 /**
  * A conversation with its messages on the branch that is shown.
@@ -771,9 +825,13 @@ id: number,
  */
 role: Role,
 /**
- * As written so far.
+ * As written so far; of a reply, what was said, without what was thought.
  */
 text: string,
+/**
+ * All that was written, in its parts; empty if that is the text alone.
+ */
+parts: Array<MessagePart>,
 /**
  * How it stands.
  */
@@ -785,7 +843,43 @@ turn: number | null,
 /**
  * What is known of how it was written; replies only.
  */
-record: ReplyRecord | null, };
+record: ReplyRecord | null,
+/**
+ * All versions of this message in the order of their making, itself among them; empty if it
+ * is the only one.
+ */
+versions: Array<number>,
+/**
+ * UTF-16 units of all that is shown of it that were there before the turn that writes it: a
+ * reply that is gone on with.
+ */
+kept: number,
+/**
+ * Long texts that go with it.
+ */
+cards: Array<Card>, };
+
+/**
+ * One part of a reply.
+ */
+export type MessagePart = {
+/**
+ * What it is.
+ */
+kind: PartKind,
+/**
+ * Its words, without marks.
+ */
+text: string,
+/**
+ * How long it was thought, in milliseconds; none if that is not known, and of what was said.
+ */
+ms: number | null, };
+
+/**
+ * What a part of a reply is.
+ */
+export type PartKind = "text" | "thinking";
 
 /**
  * Whose message.
@@ -795,7 +889,7 @@ export type Role = "user" | "assistant";
 /**
  * How a message stands.
  */
-export type MessageState = "writing" | "finished" | "stopped" | "length" | "context-full" | "interrupted" | "failed";
+export type MessageState = "writing" | "finished" | "stopped" | "length" | "context-full" | "interrupted" | "failed" | "edited";
 
 /**
  * What is known of how a reply was written: the quiet line under it.
@@ -869,7 +963,44 @@ failure: string | null,
  * What was done to this conversation so that the model could read it, if anything; said at
  * the first reply that it concerns.
  */
-notice: string | null, };
+notice: string | null,
+/**
+ * Messages from the start of the conversation that were not sent, because they do not fit in
+ * the context. The system prompt is always sent.
+ */
+leftOut: number,
+/**
+ * Whether the reply was gone on with: the figures are those of its last part.
+ */
+continued: boolean,
+/**
+ * How long each part was thought, in milliseconds; 0 where it is not known.
+ */
+thinkingMs: Array<number>,
+/**
+ * How the weights are stored. This and what follows is empty in records of earlier versions.
+ */
+quantization: string,
+/**
+ * The SHA-256 of the model file, once somebody wanted to know it.
+ */
+fileSha256: string | null,
+/**
+ * The version of the program.
+ */
+version: string,
+/**
+ * The SHA-256 of the chat template; empty if a built-in format was used.
+ */
+templateSha256: string,
+/**
+ * The SHA-256 of the tokens that were sent, each as four bytes.
+ */
+contextSha256: string,
+/**
+ * Words that would have ended the reply.
+ */
+stop: Array<string>, };
 
 /**
  * The answer to a message that was sent.
@@ -945,7 +1076,27 @@ text: string,
 /**
  * Tokens written so far.
  */
-tokens: number, } | { "kind": "finished",
+tokens: number, } | { "kind": "thinking",
+/**
+ * Whole characters.
+ */
+text: string,
+/**
+ * Tokens written so far.
+ */
+tokens: number, } | { "kind": "thought",
+/**
+ * How long it was thought, in milliseconds.
+ */
+ms: number, } | { "kind": "textWasThinking" } | { "kind": "repeats",
+/**
+ * Tokens of what is repeated.
+ */
+blockTokens: number,
+/**
+ * How often it came after the first time.
+ */
+copies: number, } | { "kind": "finished",
 /**
  * The message as it is now stored.
  */
@@ -958,6 +1109,166 @@ message: Message,
  * What went wrong.
  */
 error: WireError, };
+
+/**
+ * How a replay goes.
+ */
+export type ReplayEvent = { "kind": "hashing" } | { "kind": "reading",
+/**
+ * Tokens read.
+ */
+done: number,
+/**
+ * Tokens to read.
+ */
+total: number, } | { "kind": "writing",
+/**
+ * Tokens that are the same.
+ */
+done: number,
+/**
+ * Tokens to write.
+ */
+total: number, } | { "kind": "ended",
+/**
+ * What came out.
+ */
+outcome: ReplayOutcome, };
+
+/**
+ * What a replay found.
+ */
+export type ReplayOutcome = { "kind": "same",
+/**
+ * Tokens that were compared.
+ */
+tokens: number,
+/**
+ * What else was different, if anything: what computed it.
+ */
+note: string | null, } | { "kind": "differs",
+/**
+ * Which, counted from 1.
+ */
+token: number,
+/**
+ * What stood there; none for the end of the reply.
+ */
+then: string | null,
+/**
+ * What came now; none for the end of the reply.
+ */
+now: string | null,
+/**
+ * What else was different, if anything: what computed it.
+ */
+note: string | null, } | { "kind": "impossible",
+/**
+ * Why.
+ */
+why: string, } | { "kind": "stopped" };
+
+/**
+ * A piece of a text, found or not.
+ */
+export type Piece = {
+/**
+ * The words.
+ */
+text: string,
+/**
+ * Whether they were looked for.
+ */
+hit: boolean, };
+
+/**
+ * One place where the words were found.
+ */
+export type Found = {
+/**
+ * Where.
+ */
+conversation: number,
+/**
+ * Its title, in pieces.
+ */
+title: Array<Piece>,
+/**
+ * Which message; none if the title was found.
+ */
+message: number | null,
+/**
+ * The words around, in pieces; empty if the title was found.
+ */
+snippet: Array<Piece>, };
+
+/**
+ * How conversations are written into a file.
+ */
+export type ExportFormat = "json" | "markdown";
+
+/**
+ * What was written.
+ */
+export type Exported = {
+/**
+ * The file.
+ */
+path: string,
+/**
+ * Conversations in it.
+ */
+conversations: number, };
+
+/**
+ * What was taken in.
+ */
+export type Imported = {
+/**
+ * Which program wrote the file.
+ */
+source: string,
+/**
+ * Conversations that are new here.
+ */
+conversations: number,
+/**
+ * Their messages.
+ */
+messages: number,
+/**
+ * Parts that have no place here: pictures, tools, what is damaged.
+ */
+leftOut: number,
+/**
+ * The first of the new conversations.
+ */
+first: number | null, };
+
+/**
+ * What a message would take of the model's context.
+ */
+export type TokenCount = {
+/**
+ * Tokens of the message itself.
+ */
+message: number,
+/**
+ * Tokens of all that would be sent with it.
+ */
+prompt: number,
+/**
+ * Tokens that the context holds.
+ */
+context: number,
+/**
+ * Messages from the start of the conversation that would not be sent.
+ */
+leftOut: number,
+/**
+ * Why it cannot be sent, if it is too long.
+ */
+tooLong: string | null, };
 
 /**
  * Something that could not be done.

@@ -1,10 +1,10 @@
 /** The real shell. The only file that knows Tauri. */
 import { Channel, invoke } from "@tauri-apps/api/core";
 import { listen } from "@tauri-apps/api/event";
-import type { Platform, TurnBatch, TurnReader } from "./types";
+import type { Platform } from "./types";
 
-function channelFor(reader: TurnReader): Channel<TurnBatch> {
-  const channel = new Channel<TurnBatch>();
+function channelFor<T>(reader: (message: T) => void): Channel<T> {
+  const channel = new Channel<T>();
   channel.onmessage = reader;
   return channel;
 }
@@ -16,12 +16,32 @@ export const tauriPlatform: Platform = {
   renameConversation: (id, title) => invoke("rename_conversation", { id, title }),
   deleteConversation: (id) => invoke("delete_conversation", { id }),
   restoreConversation: (id) => invoke("restore_conversation", { id }),
-  send: (conversation, text, reader) =>
-    invoke("send", { conversation, text, channel: channelFor(reader) }),
+  placeConversation: (id, place) => invoke("place_conversation", { id, place }),
+  renameFolder: (from, to) => invoke("rename_folder", { from, to }),
+  search: (words) => invoke("search", { words }),
+  showMessage: (message) => invoke("show_message", { message }),
+  duplicate: (message) => invoke("duplicate", { message }),
+  exportConversations: (id, format) => invoke("export_conversations", { id, format }),
+  importConversations: () => invoke("import_conversations"),
+  send: (conversation, text, cards, reader) =>
+    invoke("send", { conversation, text, cards, channel: channelFor(reader) }),
+  editQuestion: (message, text, reader) =>
+    invoke("edit_question", { message, text, channel: channelFor(reader) }),
+  editReply: (message, text) => invoke("edit_reply", { message, text }),
+  continueReply: (message, reader) =>
+    invoke("continue_reply", { message, channel: channelFor(reader) }),
+  countTokens: (conversation, text, cards) =>
+    invoke("count_tokens", { conversation, text, cards }),
+  addCard: (name, text) => invoke("add_card", { name, text }),
+  pickCard: () => invoke("pick_card"),
+  cardText: (id) => invoke("card_text", { id }),
   regenerate: (message, reader) => invoke("regenerate", { message, channel: channelFor(reader) }),
   attach: (turn, fromSeq, reader) =>
     invoke("attach", { turn, fromSeq, channel: channelFor(reader) }),
   stop: (turn) => invoke("stop", { turn }),
+  replay: (message, reader) => invoke("replay", { message, channel: channelFor(reader) }),
+  stopReplay: (message) => invoke("stop_replay", { message }),
+  replyFileHash: (message) => invoke("reply_file_hash", { message }),
   stopWriting: () => invoke("stop_writing"),
   pickModel: () => invoke("pick_model"),
   addModel: (path) => invoke("add_model", { path }),

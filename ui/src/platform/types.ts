@@ -3,21 +3,29 @@
  * replaced: by the real shell (`tauri.ts`) or by a scripted one (`fake/`).
  */
 import type {
+  Card,
   ChatSettings,
   Conversation,
   ConversationSummary,
   Download,
+  ExportFormat,
+  Exported,
+  Found,
   HubListing,
   HubModel,
+  Imported,
   ModelDetails,
   ModelEntry,
   ModelFit,
   ModelFolder,
+  ReplayEvent,
   RunningTurn,
   Sent,
+  Place,
   Settings,
   Snapshot,
   Status,
+  TokenCount,
   TurnBatch,
   Unsent,
   WireError,
@@ -27,6 +35,9 @@ export type * from "./bindings";
 
 /** Takes what a turn tells, in order. */
 export type TurnReader = (batch: TurnBatch) => void;
+
+/** Takes how a replay goes, to its one end. */
+export type ReplayReader = (event: ReplayEvent) => void;
 
 /** Ends a subscription. */
 export type Unsubscribe = () => void;
@@ -39,6 +50,10 @@ export interface PlatformEvents {
   folders: ModelFolder[];
   downloads: Download[];
   "turn-ended": RunningTurn;
+  /** A text file was dropped on the window. */
+  card: Card;
+  /** What was dropped could not be taken. */
+  "card-refused": WireError;
   /** Somebody closes the window; it goes when `closeWindow` is called, or soon without that. */
   closing: null;
 }
@@ -50,11 +65,40 @@ export interface Platform {
   renameConversation(id: number, title: string): Promise<ConversationSummary>;
   deleteConversation(id: number): Promise<void>;
   restoreConversation(id: number): Promise<ConversationSummary>;
-  send(conversation: number | null, text: string, reader: TurnReader): Promise<Sent>;
+  /** Pins a conversation, or puts it into a folder. */
+  placeConversation(id: number, place: Place): Promise<ConversationSummary>;
+  /** An empty name takes the folder's conversations out of it. */
+  renameFolder(from: string, to: string): Promise<void>;
+  search(words: string): Promise<Found[]>;
+  /** Shows the branch on which a message lies. */
+  showMessage(message: number): Promise<Conversation>;
+  /** A new conversation with the messages up to this one. */
+  duplicate(message: number): Promise<Conversation>;
+  /** Shows the system's dialog; null if the person closed it. No number: all conversations. */
+  exportConversations(id: number | null, format: ExportFormat): Promise<Exported | null>;
+  importConversations(): Promise<Imported | null>;
+  send(conversation: number | null, text: string, cards: number[], reader: TurnReader): Promise<Sent>;
+  /** Another version of a question, and a reply to it. */
+  editQuestion(message: number, text: string, reader: TurnReader): Promise<Sent>;
+  /** Another version of a reply, in the person's words. */
+  editReply(message: number, text: string): Promise<Conversation>;
+  continueReply(message: number, reader: TurnReader): Promise<Sent>;
+  /** Null if no model is open to count. */
+  countTokens(conversation: number | null, text: string, cards: number[]): Promise<TokenCount | null>;
+  /** Keeps a long text that will go with a message. */
+  addCard(name: string, text: string): Promise<Card>;
+  /** Shows the system's dialog; null if the person closed it. */
+  pickCard(): Promise<Card | null>;
+  cardText(id: number): Promise<string>;
   regenerate(message: number, reader: TurnReader): Promise<Sent>;
   /** False if the turn is over: read the conversation again. */
   attach(turn: number, fromSeq: number, reader: TurnReader): Promise<boolean>;
   stop(turn: number): Promise<void>;
+  /** Writes a reply once more, in no conversation, to see whether it comes out the same. */
+  replay(message: number, reader: ReplayReader): Promise<void>;
+  stopReplay(message: number): Promise<void>;
+  /** The SHA-256 of the model file that wrote a reply; it may have to be read for it. */
+  replyFileHash(message: number): Promise<string>;
   /** Stops the reply that others, or another model, wait for. */
   stopWriting(): Promise<void>;
   /** Null if the person closed the dialog. */

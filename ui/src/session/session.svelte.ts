@@ -3,12 +3,26 @@
  * at most once a frame. The only place with effects that reach outside the window.
  */
 import { type Platform, type TurnBatch, type Unsubscribe, asWireError } from "../platform/types";
-import type { ModelDetails, RunningTurn, Sent, Settings, WireError } from "../platform/types";
+import type {
+  Conversation,
+  ExportFormat,
+  Exported,
+  Found,
+  Imported,
+  ModelDetails,
+  Place,
+  RunningTurn,
+  Sent,
+  Settings,
+  WireError,
+} from "../platform/types";
 import type { Action } from "../state/actions";
-import { type AppState, type Key, type Pending, initialState } from "../state/model";
+import { type AppState, type Key, type Pending, type Queued, initialState } from "../state/model";
 import { reduce } from "../state/reduce";
-import { draftFor, dueQueued, readiness } from "../state/select";
+import { cardsFor, draftFor, dueQueued, readiness } from "../state/select";
 import { turnOf } from "../state/turns";
+import { type RecordDoor, recordDoor } from "./records";
+import { TokenCounter } from "./counter";
 import { Shelf } from "./shelf";
 import { UnsentKeeper } from "./unsent";
 
@@ -47,6 +61,9 @@ export class Session {
   #flushScheduled = false;
   #subscriptions: Unsubscribe[] = [];
   readonly #unsent: UnsentKeeper;
+  readonly #counter: TokenCounter;
+  /** How often each turn was begun: a reply that is gone on with is the same turn again. */
+  readonly #begun = new Map<number, number>();
 
   constructor(platform: Platform, schedule: Schedule = withNextFrame) {
     this.#platform = platform;
@@ -56,6 +73,12 @@ export class Session {
       (unsent) => platform.keepUnsent(unsent),
       (key, error) => {
         this.dispatch({ type: "problem", key, what: "Not kept for the next start", error });
+      },
+    );
+    this.#counter = new TokenCounter(
+      ({ key, text, cards }) => platform.countTokens(key === "new" ? null : key, text, cards),
+      (key, count) => {
+        this.dispatch({ type: "counted", key, count });
       },
     );
   }
@@ -89,6 +112,12 @@ export class Session {
         this.#platform.on("turn-ended", (turn) => {
           this.#expectEnd(turn);
         }),
+        this.#platform.on("card", (card) => {
+          this.dispatch({ type: "card", key: this.state.shown, card });
+        }),
+        this.#platform.on("card-refused", (error) => {
+          this.showProblem("Not added", error);
+        }),
         this.#platform.on("closing", () => {
           void this.#unsent.flush().then(() => this.#platform.closeWindow());
         }),
@@ -112,11 +141,12 @@ export class Session {
   /** Changes the state, and sends what was waiting for that change. */
   dispatch(action: Action): void {
     this.state = reduce(this.state, action);
-    for (const { key, text } of dueQueued(this.state)) {
+    for (const { key, queued } of dueQueued(this.state)) {
       this.state = reduce(this.state, { type: "unqueue", key });
-      void this.#submit(key, text);
+      void this.#submit(key, queued);
     }
     this.#unsent.changed(this.state);
+    this.#counter.changed(this.state);
   }
 
   /** The window may go away: what was typed is kept now. */
@@ -148,17 +178,42 @@ export class Session {
   submitDraft(): void {
     const key = this.state.shown;
     const text = draftFor(this.state, key);
-    if (text.trim() === "") return;
+    const cards = cardsFor(this.state, key);
+    if (text.trim() === "" && cards.length === 0) return;
     const now = readiness(this.state, key);
     if (now.kind === "no-model") return;
     this.dispatch({ type: "draft", key, text: "" });
-    if (now.kind === "ready") void this.#submit(key, text);
-    else this.dispatch({ type: "queue", key, text });
+    this.dispatch({ type: "uncard-all", key });
+    if (now.kind === "ready") void this.#submit(key, { text, cards });
+    else this.dispatch({ type: "queue", key, text, cards });
+  }
+
+  /** A long text goes with the words in the box. */
+  async addCard(name: string, text: string): Promise<void> {
+    const key = this.state.shown;
+    await this.#attempt(key, "Not added", async () => {
+      const card = await this.#platform.addCard(name, text);
+      this.dispatch({ type: "card", key, card });
+    });
+  }
+
+  /** Shows the system's dialog for a text file. */
+  async pickCard(): Promise<void> {
+    const key = this.state.shown;
+    await this.#attempt(key, "Not added", async () => {
+      const card = await this.#platform.pickCard();
+      if (card) this.dispatch({ type: "card", key, card });
+    });
+  }
+
+  /** The words of a card. */
+  cardText(id: number): Promise<string> {
+    return this.#platform.cardText(id);
   }
 
   /** Sends words that are not from the box (a sample prompt, a message that waited). */
   sendText(key: Key, text: string): void {
-    if (readiness(this.state, key).kind === "ready") void this.#submit(key, text);
+    if (readiness(this.state, key).kind === "ready") void this.#submit(key, { text, cards: [] });
   }
 
   /** Sends the message that waits for the person. */
@@ -166,23 +221,128 @@ export class Session {
     const queued = this.state.queued[key];
     if (!queued || readiness(this.state, key).kind !== "ready") return;
     this.dispatch({ type: "unqueue", key });
-    void this.#submit(key, queued.text);
+    void this.#submit(key, queued);
   }
 
-  async #submit(key: Key, text: string): Promise<void> {
+  async #submit(key: Key, { text, cards }: Pick<Queued, "text" | "cards">): Promise<void> {
     const conversation = key === "new" ? null : key;
-    await this.#turn(key, { kind: "send", text, stopWanted: false }, (reader) =>
-      this.#platform.send(conversation, text, reader),
+    const ids = cards.map((card) => card.id);
+    await this.#turn(
+      key,
+      { kind: "send", text, cards, message: null, stopWanted: false },
+      (reader) => this.#platform.send(conversation, text, ids, reader),
     );
   }
 
   /** Has a reply written again. */
   async regenerate(message: number): Promise<void> {
-    const key = this.state.shown;
-    if (readiness(this.state, key).kind !== "ready") return;
-    await this.#turn(key, { kind: "regenerate", text: "", stopWanted: false }, (reader) =>
+    await this.#another("regenerate", message, "", (reader) =>
       this.#platform.regenerate(message, reader),
     );
+  }
+
+  /** Asks a question in other words. */
+  async editQuestion(message: number, text: string): Promise<void> {
+    await this.#another("edit", message, text, (reader) =>
+      this.#platform.editQuestion(message, text, reader),
+    );
+  }
+
+  /** Goes on with a reply that came to no end. */
+  async continueReply(message: number): Promise<void> {
+    await this.#another("continue", message, "", (reader) =>
+      this.#platform.continueReply(message, reader),
+    );
+  }
+
+  async #another(
+    kind: Exclude<Pending["kind"], "send">,
+    message: number,
+    text: string,
+    ask: (reader: (batch: TurnBatch) => void) => Promise<Sent>,
+  ): Promise<void> {
+    const key = this.state.shown;
+    if (readiness(this.state, key).kind !== "ready") return;
+    const known = key === "new" ? undefined : this.state.open[key];
+    const cards = kind === "edit" ? known?.messages.find((m) => m.id === message)?.cards : [];
+    await this.#turn(key, { kind, text, cards: cards ?? [], message, stopWanted: false }, ask);
+  }
+
+  /** Gives a reply other words. */
+  async editReply(message: number, text: string): Promise<void> {
+    await this.#read("Not changed", () => this.#platform.editReply(message, text));
+  }
+
+  /** Shows another version of a message. */
+  async showVersion(message: number): Promise<void> {
+    await this.#read("Not shown", () => this.#platform.showMessage(message));
+  }
+
+  /** Makes a conversation of the messages up to this one, and shows it. */
+  async duplicate(message: number): Promise<void> {
+    const copy = await this.#read("Not copied", () => this.#platform.duplicate(message));
+    if (copy) await this.show(copy.id);
+  }
+
+  async #read(what: string, ask: () => Promise<Conversation>): Promise<Conversation | null> {
+    let read: Conversation | null = null;
+    await this.#attempt(this.state.shown, what, async () => {
+      read = await ask();
+      this.dispatch({ type: "read", conversation: read });
+    });
+    return read;
+  }
+
+  /** Where these words are found. */
+  search(words: string): Promise<Found[]> {
+    return this.#platform.search(words);
+  }
+
+  /** Opens a conversation at the place that was found. */
+  async openFound(found: Found, words: string): Promise<void> {
+    const { conversation, message } = found;
+    if (message === null) {
+      await this.show(conversation);
+      return;
+    }
+    const read = await this.#read("Not opened", () => this.#platform.showMessage(message));
+    if (!read) return;
+    await this.show(conversation);
+    const looked = words.split(/\s+/).filter((word) => word !== "");
+    this.dispatch({ type: "spot", spot: { message, words: looked } });
+  }
+
+  /** Pins a conversation, or puts it into a folder. */
+  async place(id: number, place: Place): Promise<void> {
+    await this.#attempt(id, "Not moved", async () => {
+      const summary = await this.#platform.placeConversation(id, place);
+      this.dispatch({ type: "renamed", summary });
+    });
+  }
+
+  /** An empty name takes the folder's conversations out of it. */
+  async renameFolder(from: string, to: string): Promise<void> {
+    await this.#attempt(this.state.shown, "Not renamed", () =>
+      this.#platform.renameFolder(from, to),
+    );
+  }
+
+  /** Writes one conversation, or all of them, into a file that the person names. */
+  async exportConversations(id: number | null, format: ExportFormat): Promise<Exported | null> {
+    let done: Exported | null = null;
+    await this.#attempt(this.state.shown, "Not exported", async () => {
+      done = await this.#platform.exportConversations(id, format);
+    });
+    return done;
+  }
+
+  /** Takes conversations in from a file that the person picks. */
+  async importConversations(): Promise<Imported | null> {
+    let done: Imported | null = null;
+    await this.#attempt(this.state.shown, "Not imported", async () => {
+      done = await this.#platform.importConversations();
+    });
+    return done;
   }
 
   async #turn(
@@ -200,6 +360,7 @@ export class Session {
         else this.#arrive(turn, batch);
       });
       turn = sent.turn;
+      this.#begun.set(turn, (this.#begun.get(turn) ?? 0) + 1);
       const stopWanted = this.state.pending[key]?.stopWanted ?? false;
       this.dispatch({ type: "sent", key, sent });
       // It is in the store now and must not come back as unsent.
@@ -209,6 +370,11 @@ export class Session {
     } catch (thrown) {
       this.dispatch({ type: "not-sent", key, error: asWireError(thrown) });
     }
+  }
+
+  /** What the record of a reply can ask for. */
+  recordDoor(message: number): RecordDoor {
+    return recordDoor(this.#platform, message);
   }
 
   /** Ends the reply that is written in the conversation on the screen. */
@@ -234,7 +400,10 @@ export class Session {
   }
 
   #expectEnd(running: RunningTurn): void {
+    const begun = this.#begun.get(running.turn);
     setTimeout(() => {
+      // It was gone on with meanwhile.
+      if (this.#begun.get(running.turn) !== begun) return;
       const known = this.state.turns[running.turn] !== undefined;
       const stale = this.state.open[running.conversation]?.messages.some(
         (m) => m.id === running.message && m.state === "writing",

@@ -13,6 +13,16 @@ const keepAfterMs = 400;
 type Keep = (unsent: Unsent) => Promise<void>;
 type Failed = (key: Key, error: WireError) => void;
 
+const nothing = { text: "", waiting: "", cards: [], waitingCards: [] };
+
+type Words = Omit<Unsent, "conversation">;
+
+function isSame(before: Words, now: Words): boolean {
+  const ids = (words: Words): string =>
+    [words.cards, words.waitingCards].map((cards) => cards.map((card) => card.id)).join(";");
+  return before.text === now.text && before.waiting === now.waiting && ids(before) === ids(now);
+}
+
 const keyOf = (unsent: Unsent): Key => unsent.conversation ?? "new";
 
 /** What one window has typed and not sent. */
@@ -44,6 +54,7 @@ export class UnsentKeeper {
     this.#state = state;
     const same =
       before?.drafts === state.drafts &&
+      before.cards === state.cards &&
       before.queued === state.queued &&
       before.pending === state.pending;
     if (same || !this.#kept) return;
@@ -64,7 +75,7 @@ export class UnsentKeeper {
     for (const key of new Set([...kept.keys(), ...unsentKeys(state)])) {
       const now = unsentOf(state, key);
       const before = kept.get(key);
-      if ((before?.text ?? "") === now.text && (before?.waiting ?? "") === now.waiting) continue;
+      if (isSame(before ?? nothing, now)) continue;
       try {
         await this.#keep(now);
         kept.set(key, now);

@@ -1,5 +1,6 @@
 /** Everything that can happen. */
 import type {
+  Card,
   Conversation,
   ConversationSummary,
   Download,
@@ -10,10 +11,11 @@ import type {
   Settings,
   Snapshot,
   Status,
+  TokenCount,
   TurnBatch,
   WireError,
 } from "../platform/bindings";
-import type { Key, Pending } from "./model";
+import type { Key, Pending, Spot } from "./model";
 
 /** One thing that happened. */
 export type Action =
@@ -40,7 +42,13 @@ export type Action =
   | { type: "batches"; items: { turn: number; batch: TurnBatch }[] }
   | { type: "stop-wanted"; key: Key }
   | { type: "turn-lost"; turn: number; conversation: Conversation | null }
-  | { type: "queue"; key: Key; text: string }
+  | { type: "read"; conversation: Conversation }
+  | { type: "spot"; spot: Spot | null }
+  | { type: "card"; key: Key; card: Card }
+  | { type: "uncard"; key: Key; id: number }
+  | { type: "uncard-all"; key: Key }
+  | { type: "counted"; key: Key; count: TokenCount | null }
+  | { type: "queue"; key: Key; text: string; cards: Card[] }
   | { type: "edit-queued"; key: Key; text: string }
   | { type: "unqueue"; key: Key }
   | { type: "problem"; key: Key; what: string; error: WireError }

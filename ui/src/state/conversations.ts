@@ -90,7 +90,7 @@ export function refreshed(known: Conversation | undefined, read: Conversation): 
 function listed(list: ConversationSummary[], c: Conversation): ConversationSummary[] {
   if (list.some((summary) => summary.id === c.id)) return list;
   const newest = list.reduce((max, summary) => Math.max(max, summary.updatedMs), 0);
-  return [{ id: c.id, title: c.title, updatedMs: newest }, ...list];
+  return [{ id: c.id, title: c.title, updatedMs: newest, pinned: false, folder: null }, ...list];
 }
 
 /** What belonged to the conversation that was not begun now belongs to its number. */
@@ -101,12 +101,15 @@ function moveKey(state: AppState, from: Key, to: number): AppState {
   delete problems[from];
   if (from === to) return { ...state, pending, problems };
   const drafts = { ...state.drafts };
+  const cards = { ...state.cards };
   const queued = { ...state.queued };
   const wasShown = state.shown === from;
   // Typing goes on in the box that is on the screen: only then does the draft move along.
   if (wasShown && drafts[from] !== undefined) drafts[to] = drafts[from];
+  if (wasShown && cards[from] !== undefined) cards[to] = cards[from];
   if (wasShown) delete drafts[from];
+  if (wasShown) delete cards[from];
   if (queued[from]) queued[to] = queued[from];
   delete queued[from];
-  return { ...state, pending, problems, drafts, queued, shown: wasShown ? to : state.shown };
+  return { ...state, pending, problems, drafts, cards, queued, shown: wasShown ? to : state.shown };
 }

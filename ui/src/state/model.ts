@@ -3,17 +3,20 @@
  * framework or the clock: state goes in, state comes out.
  */
 import type {
+  Card,
   ChatSettings,
   Conversation,
   ConversationSummary,
   Download,
   Message,
+  MessagePart,
   ModelEntry,
   ModelFolder,
   Sampling,
   Settings,
   Starter,
   Status,
+  TokenCount,
   WireError,
 } from "../platform/bindings";
 
@@ -32,7 +35,11 @@ export interface Turn {
   checked: { done: number; total: number } | null;
   /** That another device writes on, and why. */
   moved: string | null;
+  /** What was said so far, and all parts of it, thoughts among them. */
   text: string;
+  parts: MessagePart[];
+  /** It repeats itself word for word: so long a block, so often. */
+  repeats: { blockTokens: number; copies: number } | null;
   tokens: number;
   /** The number of the next event that is wanted. */
   nextSeq: number;
@@ -42,8 +49,11 @@ export interface Turn {
 
 /** A message on its way: shown at once, before the program has answered. */
 export interface Pending {
-  kind: "send" | "regenerate";
+  kind: "send" | "regenerate" | "edit" | "continue";
   text: string;
+  cards: Card[];
+  /** The message that gets another version, or is gone on with. */
+  message: number | null;
   /** Stop was pressed before the turn had a number. */
   stopWanted: boolean;
 }
@@ -51,6 +61,7 @@ export interface Pending {
 /** The one message that waits above the composer. */
 export interface Queued {
   text: string;
+  cards: Card[];
   /** It waits for the reply, or (after a stop or a failure) for the person. */
   waitsFor: "reply" | "person";
 }
@@ -67,6 +78,12 @@ export interface Removed {
   summary: ConversationSummary;
   /** Its place in the list. */
   index: number;
+}
+
+/** A message that a search led to, and the words that were looked for. */
+export interface Spot {
+  message: number;
+  words: string[];
 }
 
 /** The whole state. */
@@ -88,7 +105,12 @@ export interface AppState {
   turns: Record<number, Turn>;
   pending: Partial<Record<Key, Pending>>;
   drafts: Partial<Record<Key, string>>;
+  /** Long texts that go with the words in the box. */
+  cards: Partial<Record<Key, Card[]>>;
   queued: Partial<Record<Key, Queued>>;
+  /** What the next message takes of the context, as far as it was counted. */
+  counts: Partial<Record<Key, TokenCount>>;
+  spot: Spot | null;
   problems: Partial<Record<Key, Problem>>;
   removed: Removed | null;
   /** What the person has to hear once. */
@@ -171,7 +193,10 @@ export const initialState: AppState = {
   turns: {},
   pending: {},
   drafts: {},
+  cards: {},
   queued: {},
+  counts: {},
+  spot: null,
   problems: {},
   removed: null,
   notices: [],

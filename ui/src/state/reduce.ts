@@ -2,7 +2,8 @@
 import type { Unsent } from "../platform/bindings";
 import type { Action } from "./actions";
 import { refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
-import type { AppState, Key, Queued, Turn } from "./model";
+import type { AppState, Key, Pending, Queued, Turn } from "./model";
+import { addCard, removeCard, toSpot, withCards, without } from "./talk";
 import { applyBatch, freshTurn, holdQueued, turnOf } from "./turns";
 
 /** The state after an action. */
@@ -46,7 +47,22 @@ export function reduce(state: AppState, action: Action): AppState {
       return { ...state, conversations: sorted(list) };
     }
     case "show":
-      return { ...state, shown: action.key };
+      return { ...state, shown: action.key, spot: null };
+    case "read":
+      return {
+        ...state,
+        open: { ...state.open, [action.conversation.id]: action.conversation },
+      };
+    case "spot":
+      return toSpot(state, action.spot);
+    case "card":
+      return addCard(state, action.key, action.card);
+    case "uncard":
+      return removeCard(state, action.key, action.id);
+    case "uncard-all":
+      return { ...state, cards: without(state.cards, action.key) };
+    case "counted":
+      return { ...state, counts: set(state.counts, action.key, action.count ?? undefined) };
     case "opened":
       return {
         ...state,
@@ -79,16 +95,23 @@ export function reduce(state: AppState, action: Action): AppState {
  * Brings back what an earlier window left unsent. What waited there waits for the person here: it
  * may have been sent in the last moment. Words typed before the program answered come after it.
  */
-function withUnsent(state: AppState, unsent: Unsent[]): Pick<AppState, "drafts" | "queued"> {
+function withUnsent(
+  state: AppState,
+  unsent: Unsent[],
+): Pick<AppState, "drafts" | "queued" | "cards"> {
   const drafts = { ...state.drafts };
   const queued = { ...state.queued };
-  for (const { conversation, text, waiting } of unsent) {
+  let cards = state.cards;
+  for (const { conversation, text, waiting, cards: inBox, waitingCards } of unsent) {
     const key: Key = conversation ?? "new";
     const draft = [text, drafts[key] ?? ""].filter((words) => words !== "").join("\n\n");
     if (draft !== "") drafts[key] = draft;
-    if (waiting !== "") queued[key] = { text: waiting, waitsFor: "person" };
+    if (waiting !== "" || waitingCards.length > 0) {
+      queued[key] = { text: waiting, cards: waitingCards, waitsFor: "person" };
+    }
+    cards = withCards(cards, key, [...inBox, ...(cards[key] ?? [])]);
   }
-  return { drafts, queued };
+  return { drafts, queued, cards };
 }
 
 type WritingAction = Extract<
@@ -148,6 +171,13 @@ function reduceWriting(state: AppState, action: WritingAction): AppState {
   }
 }
 
+const notDone: Record<Pending["kind"], string> = {
+  send: "Not sent",
+  regenerate: "Not written again",
+  edit: "Not sent",
+  continue: "Not gone on with",
+};
+
 /** The text is never lost: it goes back into the box, or, if that is in use, waits above it. */
 function notSent(state: AppState, action: Extract<Action, { type: "not-sent" }>): AppState {
   const pending = state.pending[action.key];
@@ -155,17 +185,23 @@ function notSent(state: AppState, action: Extract<Action, { type: "not-sent" }>)
     ...state,
     pending: set(state.pending, action.key, undefined),
     problems: set(state.problems, action.key, {
-      what: pending?.kind === "regenerate" ? "Not written again" : "Not sent",
+      what: pending ? notDone[pending.kind] : "Not sent",
       error: action.error,
     }),
   };
-  if (!pending || pending.kind === "regenerate") return holdQueued(next, action.key);
-  if (!state.drafts[action.key] && !state.queued[action.key]) {
-    return { ...next, drafts: set(next.drafts, action.key, pending.text) };
+  if (pending?.kind !== "send") return holdQueued(next, action.key);
+  const inUse = state.drafts[action.key] ?? state.cards[action.key];
+  if (!inUse && !state.queued[action.key]) {
+    return {
+      ...next,
+      drafts: set(next.drafts, action.key, pending.text || undefined),
+      cards: withCards(next.cards, action.key, pending.cards),
+    };
   }
-  const waiting = state.queued[action.key]?.text;
-  const text = waiting ? `${pending.text}\n\n${waiting}` : pending.text;
-  return { ...next, queued: set(next.queued, action.key, { text, waitsFor: "person" }) };
+  const waiting = state.queued[action.key];
+  const text = [pending.text, waiting?.text ?? ""].filter((words) => words !== "").join("\n\n");
+  const cards = [...pending.cards, ...(waiting?.cards ?? [])];
+  return { ...next, queued: set(next.queued, action.key, { text, cards, waitsFor: "person" }) };
 }
 
 function stopWanted(state: AppState, key: Key): AppState {
@@ -192,14 +228,15 @@ function turnLost(state: AppState, action: Extract<Action, { type: "turn-lost" }
 
 function joined(state: AppState, action: Extract<Action, { type: "queue" }>): Queued {
   const before = state.queued[action.key];
-  if (!before) return { text: action.text, waitsFor: "reply" };
-  return { text: `${before.text}\n\n${action.text}`, waitsFor: "reply" };
+  const text = [before?.text ?? "", action.text].filter((words) => words !== "").join("\n\n");
+  return { text, cards: [...(before?.cards ?? []), ...action.cards], waitsFor: "reply" };
 }
 
 function editQueued(state: AppState, action: Extract<Action, { type: "edit-queued" }>): AppState {
   const before = state.queued[action.key];
   if (!before) return state;
-  if (action.text.trim() === "") return { ...state, queued: set(state.queued, action.key, undefined) };
+  const isEmpty = action.text.trim() === "" && before.cards.length === 0;
+  if (isEmpty) return { ...state, queued: set(state.queued, action.key, undefined) };
   return { ...state, queued: set(state.queued, action.key, { ...before, text: action.text }) };
 }
 

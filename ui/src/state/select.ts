@@ -1,6 +1,7 @@
 /** Questions to the state. */
-import type { Message, OpenModel, Status, Unsent } from "../platform/bindings";
+import type { Card, Message, OpenModel, Status, Unsent } from "../platform/bindings";
 import type { AppState, Key, Pending, Problem, Queued, ShownMessage, Turn } from "./model";
+import { answerOf, beginning, joined, partsOf } from "./parts";
 import { turnOf } from "./turns";
 
 /** What Enter and the button beside the box do now. */
@@ -16,12 +17,19 @@ export function shownMessages(state: AppState, key: Key): ShownMessage[] {
   const pending = state.pending[key];
   const stored = (conversation?.messages ?? []).map((m) => drawn(state, m));
   if (!pending) return stored;
-  if (pending.kind === "regenerate") {
-    const last = stored.at(-1);
-    if (last?.role !== "assistant") return stored;
-    return [...stored.slice(0, -1), optimisticReply()];
-  }
-  return [...stored, optimisticQuestion(pending), optimisticReply()];
+  if (pending.kind === "continue") return stored;
+  const before = upTo(stored, pending);
+  if (pending.kind === "regenerate") return [...before, optimisticReply()];
+  return [...before, optimisticQuestion(pending), optimisticReply()];
+}
+
+/** What stays on the screen while another version is being made. */
+function upTo(stored: ShownMessage[], pending: Pending): ShownMessage[] {
+  const at = stored.findIndex((message) => message.id === pending.message);
+  if (at === -1) return stored;
+  // A question that has no reply yet stays before the one it gets.
+  const keeps = pending.kind === "regenerate" && stored[at]?.role === "user";
+  return stored.slice(0, keeps ? at + 1 : at);
 }
 
 function drawn(state: AppState, message: Message): ShownMessage {
@@ -29,7 +37,10 @@ function drawn(state: AppState, message: Message): ShownMessage {
   const live = message.turn === null ? null : (state.turns[message.turn] ?? null);
   const failure = message.record?.failure ?? state.failures[message.id]?.message ?? null;
   if (message.state !== "writing" || !live) return { ...message, key, live: null, failure };
-  return { ...message, key, live, failure, text: live.text || message.text };
+  const before = beginning(partsOf(message), message.kept);
+  const begun = live.parts.length > 0 || live.nextSeq > 0;
+  const parts = begun ? joined(before, live.parts) : partsOf(message);
+  return { ...message, key, live, failure, parts, text: answerOf(parts) };
 }
 
 // Negative numbers are never in the store.
@@ -42,6 +53,10 @@ function optimisticQuestion(pending: Pending): ShownMessage {
     state: "finished",
     turn: null,
     record: null,
+    parts: [],
+    versions: [],
+    kept: 0,
+    cards: pending.cards,
     live: null,
     failure: null,
   };
@@ -56,6 +71,10 @@ function optimisticReply(): ShownMessage {
     state: "writing",
     turn: null,
     record: null,
+    parts: [],
+    versions: [],
+    kept: 0,
+    cards: [],
     live: null,
     failure: null,
   };
@@ -87,12 +106,12 @@ export function queuedFor(state: AppState, key: Key): Queued | null {
 }
 
 /** Waiting messages whose time has come. */
-export function dueQueued(state: AppState): { key: Key; text: string }[] {
-  const due: { key: Key; text: string }[] = [];
+export function dueQueued(state: AppState): { key: Key; queued: Queued }[] {
+  const due: { key: Key; queued: Queued }[] = [];
   for (const [name, queued] of Object.entries(state.queued)) {
     const key: Key = name === "new" ? "new" : Number(name);
     if (queued?.waitsFor === "reply" && readiness(state, key).kind === "ready") {
-      due.push({ key, text: queued.text });
+      due.push({ key, queued });
     }
   }
   return due;
@@ -108,9 +127,16 @@ export function draftFor(state: AppState, key: Key): string {
   return state.drafts[key] ?? "";
 }
 
+/** The cards that go with the words in the box. */
+export function cardsFor(state: AppState, key: Key): Card[] {
+  return state.cards[key] ?? noCards;
+}
+
+const noCards: Card[] = [];
+
 /** Conversations in which something may be unsent. */
 export function unsentKeys(state: AppState): Key[] {
-  const names = [state.drafts, state.queued, state.pending].flatMap((record) => Object.keys(record));
+  const names = [state.drafts, state.cards, state.queued, state.pending].flatMap((record) => Object.keys(record));
   return names.map((name) => (name === "new" ? "new" : Number(name)));
 }
 
@@ -120,12 +146,15 @@ export function unsentKeys(state: AppState): Key[] {
  */
 export function unsentOf(state: AppState, key: Key): Unsent {
   const pending = state.pending[key];
-  const onItsWay = pending?.kind === "send" ? pending.text : "";
+  const sending = pending?.kind === "send" ? pending : null;
+  const onItsWay = sending?.text ?? "";
   const waiting = [onItsWay, state.queued[key]?.text ?? ""].filter((text) => text !== "");
   return {
     conversation: key === "new" ? null : key,
     text: draftFor(state, key),
     waiting: waiting.join("\n\n"),
+    cards: cardsFor(state, key),
+    waitingCards: [...(sending?.cards ?? []), ...(state.queued[key]?.cards ?? [])],
   };
 }
 
@@ -159,4 +188,15 @@ export function lastReply(state: AppState, key: Key): ShownMessage | null {
 export function contextUsed(state: AppState, key: Key): number | null {
   const record = shownMessages(state, key).findLast((m) => m.record !== null)?.record;
   return record ? record.promptTokens + record.generatedTokens : null;
+}
+
+/** Messages from the start that the model did not see when it wrote the last reply. */
+export function leftOut(messages: ShownMessage[]): number {
+  return messages.findLast((m) => m.record !== null)?.record?.leftOut ?? 0;
+}
+
+/** Whether a reply came to no end of its own and can be gone on with. */
+export function canGoOn(message: ShownMessage): boolean {
+  const ended = message.state === "finished" || message.state === "writing";
+  return message.role === "assistant" && !ended && message.text !== "";
 }

@@ -1,6 +1,7 @@
 /** What a turn's news do to the state. */
 import type { Conversation, Message, RunningTurn, TurnBatch, TurnEvent } from "../platform/bindings";
 import type { AppState, Key, Turn } from "./model";
+import { answerOf, textWasThought, thoughtFor, withWords } from "./parts";
 
 /** A turn of which nothing is known yet. */
 export function freshTurn(running: RunningTurn): Turn {
@@ -11,6 +12,8 @@ export function freshTurn(running: RunningTurn): Turn {
     checked: null,
     moved: null,
     text: "",
+    parts: [],
+    repeats: null,
     tokens: 0,
     nextSeq: 0,
     stopping: false,
@@ -61,8 +64,24 @@ function advance(turn: Turn, event: Exclude<TurnEvent, { kind: "finished" | "fai
         ...turn,
         phase: "writing",
         text: turn.text + event.text,
+        parts: withWords(turn.parts, "text", event.text),
         tokens: event.tokens,
       };
+    case "thinking":
+      return {
+        ...turn,
+        phase: "writing",
+        parts: withWords(turn.parts, "thinking", event.text),
+        tokens: event.tokens,
+      };
+    case "thought":
+      return { ...turn, parts: thoughtFor(turn.parts, event.ms) };
+    case "textWasThinking": {
+      const parts = textWasThought(turn.parts);
+      return { ...turn, parts, text: answerOf(parts) };
+    }
+    case "repeats":
+      return { ...turn, repeats: { blockTokens: event.blockTokens, copies: event.copies } };
   }
 }
 

@@ -47,6 +47,7 @@ const endings: Record<Exclude<MessageState, "writing">, string> = {
   "context-full": "context full",
   interrupted: "interrupted",
   failed: "failed",
+  edited: "changed by you",
 };
 
 /** How a reply ended, as the quiet line says it. */
@@ -71,63 +72,4 @@ export function statsLine(record: ReplyRecord | null, state: MessageState): stri
     ending(state),
   ];
   return parts.filter((part) => part !== null && part !== "").join(separator);
-}
-
-/** One row of the full record. */
-export interface Row {
-  name: string;
-  value: string;
-}
-
-/** The full record of a reply. */
-export function recordRows(record: ReplyRecord, state: MessageState): Row[] {
-  const { sampling } = record;
-  const reading = perSecond(record.promptTokens - record.cachedTokens, record.prefillMs);
-  const writing = perSecond(record.generatedTokens, record.decodeMs);
-  return [
-    { name: "Model", value: record.model },
-    { name: "Computed by", value: joined([record.backend, record.device, record.backendReason]) },
-    ...(record.proof === "" ? [] : [{ name: "Proof", value: record.proof }]),
-    ...(record.moved === null ? [] : [{ name: "Moved", value: record.moved }]),
-    // Records of earlier versions do not say it.
-    ...(record.kv === "" ? [] : [{ name: "Keys and values", value: record.kv }]),
-    {
-      name: "Prompt",
-      value: joined([
-        tokens(record.promptTokens),
-        record.cachedTokens > 0 ? `${grouped(record.cachedTokens)} still in memory` : null,
-      ]),
-    },
-    { name: "Reading", value: joined([duration(record.prefillMs), reading]) },
-    {
-      name: "Writing",
-      value: joined([tokens(record.generatedTokens), duration(record.decodeMs), writing]),
-    },
-    {
-      name: "First token",
-      value: record.firstTokenMs === null ? "none" : `after ${duration(record.firstTokenMs)}`,
-    },
-    { name: "Ended", value: ending(state) },
-    { name: "Seed", value: String(record.seed) },
-    {
-      name: "Sampling",
-      value: joined([
-        sampling.temperature === 0 ? "best token always" : `temperature ${sampling.temperature}`,
-        sampling.topK > 0 ? `top-k ${sampling.topK}` : null,
-        sampling.topP < 1 ? `top-p ${sampling.topP}` : null,
-        sampling.minP > 0 ? `min-p ${sampling.minP}` : null,
-        sampling.repeatPenalty !== 1 ? `repeat penalty ${sampling.repeatPenalty}` : null,
-        `at most ${tokens(sampling.maxTokens)}`,
-      ]),
-    },
-  ];
-}
-
-function joined(parts: (string | null)[]): string {
-  return parts.filter((part) => part !== null && part !== "").join(separator);
-}
-
-/** Rows as text for the clipboard. */
-export function rowsAsText(rows: Row[]): string {
-  return rows.map((row) => `${row.name}: ${row.value}`).join("\n");
 }

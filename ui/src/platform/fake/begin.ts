@@ -1,10 +1,14 @@
 /** Starts the window in the situation that the address names: `#streaming`, `#stopped&theme=dark`. */
 import type { Session } from "../../session/session.svelte";
+import { renderFragment } from "../../markdown/render";
 import { readiness } from "../../state/select";
 import type { Platform } from "../types";
 import { FakePlatform } from "./fake";
 import { type ScenarioName, scenario, scenarioNames } from "./scenarios";
 import { questions } from "./words";
+
+/** Situations that show their first conversation. */
+const shownFirst = new Set<ScenarioName>(["long", "thought", "formulas"]);
 
 /** Stops after so much of the reply, so that the picture is always about the same. */
 const stopAfterMs = 2_400;
@@ -52,6 +56,8 @@ export async function beginScripted(put: (platform: Platform) => Session): Promi
   if (theme === "dark" || theme === "light") {
     scene.snapshot = { ...scene.snapshot, settings: { ...scene.snapshot.settings, theme } };
   }
+  // So that a browser can be asked what drawing something costs.
+  Object.assign(globalThis, { candorRender: renderFragment });
   if (language === "german" || language === "english") {
     scene.snapshot = { ...scene.snapshot, settings: { ...scene.snapshot.settings, language } };
   }
@@ -68,7 +74,7 @@ export async function beginScripted(put: (platform: Platform) => Session): Promi
       platform.startLoading();
       return;
     case "show-first":
-      await session.show(scene.conversations[name === "long" ? 0 : 1]?.id ?? "new");
+      await session.show(scene.conversations[shownFirst.has(name) ? 0 : 1]?.id ?? "new");
       return;
     case "send":
     case "send-and-stop":

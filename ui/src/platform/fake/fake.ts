@@ -1,28 +1,37 @@
 /** A scripted platform: tests and the browser see the whole window without the program. */
 import type {
+  Card,
   ChatSettings,
   Conversation,
   ConversationSummary,
   Download,
+  ExportFormat,
+  Exported,
+  Found,
   HubListing,
   HubModel,
+  Imported,
   Message,
   ModelDetails,
   ModelEntry,
   ModelFit,
   ModelFolder,
+  Place,
   RunningTurn,
   Sent,
   Settings,
   Snapshot,
   Status,
+  TokenCount,
   TurnBatch,
   TurnEvent,
   Unsent,
   WireError,
 } from "../bindings";
-import type { Platform, PlatformEvents, TurnReader, Unsubscribe } from "../types";
+import type { Platform, PlatformEvents, ReplayReader, TurnReader, Unsubscribe } from "../types";
+import { ScriptedReplays, message, scriptedEvents, scriptedHash } from "./replies";
 import { downloads, fitOf, folderOf, hubModels, listingOf, offline } from "./shelf";
+import { ScriptedTree } from "./tree";
 import { type Scenario, detailsOf, loadingStatus, openStatus, recordFor } from "./scenarios";
 
 type Handler = (payload: never) => void;
@@ -30,6 +39,8 @@ type Handler = (payload: never) => void;
 interface LiveTurn {
   running: RunningTurn;
   pieces: string[];
+  /** What was there before: a reply that is gone on with. */
+  begun: string;
   written: number;
   events: TurnEvent[];
   readers: TurnReader[];
@@ -51,6 +62,9 @@ export class FakePlatform implements Platform {
   #loading: ReturnType<typeof setInterval> | null = null;
   #nextId = 1_000_000;
   #replyCount = 0;
+  readonly #replays = new ScriptedReplays();
+  readonly #tree = new ScriptedTree();
+  readonly #cards = new Map<number, string>();
   /** What was asked of the shell, for tests. */
   readonly opened: string[] = [];
   closed = 0;
@@ -95,29 +109,160 @@ export class FakePlatform implements Platform {
     return summary;
   }
 
-  async send(conversation: number | null, text: string, reader: TurnReader): Promise<Sent> {
+  async placeConversation(id: number, place: Place): Promise<ConversationSummary> {
+    const summary = this.#snapshot.conversations.find((c) => c.id === id);
+    if (!summary) throw fault("not-found", "This conversation is not there any more.");
+    const placed = { ...summary, ...place };
+    this.#list(this.#snapshot.conversations.map((c) => (c.id === id ? placed : c)));
+    return placed;
+  }
+
+  async renameFolder(from: string, to: string): Promise<void> {
+    const folder = to === "" ? null : to;
+    const renamed = this.#snapshot.conversations.map((c) => (c.folder === from ? { ...c, folder } : c));
+    this.#list(renamed);
+  }
+
+  async search(words: string): Promise<Found[]> {
+    return this.#tree.search(words, [...this.#conversations.values()]);
+  }
+
+  async showMessage(message: number): Promise<Conversation> {
+    const shown = this.#tree.show(message, [...this.#conversations.values()]);
+    if (!shown) throw fault("not-found", "This message is not there any more.");
+    this.#conversations.set(shown.id, shown);
+    return shown;
+  }
+
+  async duplicate(message: number): Promise<Conversation> {
+    const from = this.#holding(message);
+    const id = this.#nextId++;
+    const at = from.messages.findIndex((m) => m.id === message);
+    const messages = from.messages
+      .slice(0, at + 1)
+      .map((m) => ({ ...m, id: this.#nextId++, versions: [] }));
+    this.#conversations.set(id, { ...from, id, messages });
+    this.#touch(id, from.title);
+    return { ...from, id, messages };
+  }
+
+  async exportConversations(id: number | null, format: ExportFormat): Promise<Exported | null> {
+    const end = format === "json" ? "json" : "md";
+    const conversations = id === null ? this.#snapshot.conversations.length : 1;
+    return { path: `/home/ana/chats.${end}`, conversations };
+  }
+
+  async importConversations(): Promise<Imported | null> {
+    return { source: "ChatGPT", conversations: 3, messages: 41, leftOut: 2, first: null };
+  }
+
+  async editQuestion(id: number, text: string, reader: TurnReader): Promise<Sent> {
+    const conversation = this.#holding(id);
+    const at = conversation.messages.findIndex((m) => m.id === id);
+    const old = conversation.messages[at];
+    if (!old) throw fault("not-found", "This question is not there any more.");
+    const question = message({ id: this.#nextId++, role: "user", text, cards: old.cards });
+    const versions = this.#tree.beside(conversation, old, question.id);
+    const before = conversation.messages.slice(0, at);
+    return this.#begin({ ...conversation, messages: [...before, { ...question, versions }] }, reader);
+  }
+
+  async editReply(id: number, text: string): Promise<Conversation> {
+    const conversation = this.#holding(id);
+    const at = conversation.messages.findIndex((m) => m.id === id);
+    const old = conversation.messages[at];
+    if (!old) throw fault("not-found", "This reply is not there any more.");
+    const reply = message({ id: this.#nextId++, role: "assistant", text, state: "edited" });
+    const versions = this.#tree.beside(conversation, old, reply.id);
+    const messages = [...conversation.messages.slice(0, at), { ...reply, versions }];
+    const changed = { ...conversation, messages };
+    this.#conversations.set(changed.id, changed);
+    return changed;
+  }
+
+  async continueReply(id: number, reader: TurnReader): Promise<Sent> {
+    const conversation = this.#holding(id);
+    const old = conversation.messages.find((m) => m.id === id);
+    if (!old) throw fault("not-found", "This reply is not there any more.");
+    const messages = conversation.messages.slice(0, -1);
+    return this.#begin({ ...conversation, messages }, reader, old);
+  }
+
+  async countTokens(id: number | null, text: string, cards: number[]): Promise<TokenCount | null> {
+    const model = this.#snapshot.status.model;
+    if (!model) return null;
+    const said = id === null ? [] : (this.#conversations.get(id)?.messages ?? []);
+    const bytes = cards.reduce((sum, card) => sum + (this.#cards.get(card)?.length ?? 0), text.length);
+    const count = Math.ceil(bytes / 4.2);
+    const before = said.reduce((sum, m) => sum + Math.ceil(m.text.length / 4.2) + 5, 20);
+    const tooLong =
+      count > model.context
+        ? `With the system prompt this message has ${count} tokens; the context holds ${model.context}.`
+        : null;
+    const prompt = Math.min(before + count, model.context);
+    return { message: count, prompt, context: model.context, leftOut: this.#scenario.leftOut ?? 0, tooLong };
+  }
+
+  async addCard(name: string, text: string): Promise<Card> {
+    const id = this.#nextId++;
+    this.#cards.set(id, text);
+    return {
+      id,
+      name,
+      sizeBytes: new TextEncoder().encode(text).length,
+      lines: text.split("\n").length,
+      preview: text.slice(0, 160),
+    };
+  }
+
+  /** As if a text file were dropped on the window. */
+  drop(name: string, text: string): void {
+    void this.addCard(name, text).then((card) => this.#emit("card", card));
+  }
+
+  async pickCard(): Promise<Card | null> {
+    return this.addCard("notes.txt", "first line\nsecond line\n");
+  }
+
+  async cardText(id: number): Promise<string> {
+    const text = this.#cards.get(id);
+    if (text === undefined) throw fault("not-found", "This text is not there any more.");
+    return text;
+  }
+
+  #holding(id: number): Conversation {
+    const all = [...this.#conversations.values()];
+    const found = all.find((c) => c.messages.some((m) => m.id === id));
+    if (!found) throw fault("not-found", "This message is not there any more.");
+    return found;
+  }
+
+  async send(
+    conversation: number | null,
+    text: string,
+    cards: number[],
+    reader: TurnReader,
+  ): Promise<Sent> {
     if (!this.#snapshot.status.model) throw fault("no-model", "No model is open.");
     const id = conversation ?? this.#nextId++;
     const before = this.#conversations.get(id) ?? { id, title: titleFrom(text), messages: [] };
-    const question: Message = {
-      id: this.#nextId++,
-      role: "user",
-      text,
-      state: "finished",
-      turn: null,
-      record: null,
-    };
+    const named = cards.map((card) => this.addCard("Pasted text", this.#cards.get(card) ?? ""));
+    const question = message({ id: this.#nextId++, role: "user", text, cards: await Promise.all(named) });
     return this.#begin({ ...before, messages: [...before.messages, question] }, reader);
   }
 
-  async regenerate(message: number, reader: TurnReader): Promise<Sent> {
+  async regenerate(reply: number, reader: TurnReader): Promise<Sent> {
     for (const conversation of this.#conversations.values()) {
-      const index = conversation.messages.findIndex((m) => m.id === message);
+      const index = conversation.messages.findIndex((m) => m.id === reply);
       if (index === -1) continue;
-      return this.#begin(
+      const old = conversation.messages[index];
+      const sent = this.#begin(
         { ...conversation, messages: conversation.messages.slice(0, index) },
         reader,
       );
+      const again = sent.conversation.messages.at(-1);
+      if (old && again) again.versions = this.#tree.beside(conversation, old, again.id);
+      return sent;
     }
     throw fault("not-found", "This reply is not there any more.");
   }
@@ -140,9 +285,31 @@ export class FakePlatform implements Platform {
     if (live) this.#end(live, "stopped");
   }
 
+  async replay(id: number, reader: ReplayReader): Promise<void> {
+    const { outcome } = this.#scenario;
+    const record = this.#recordOf(id);
+    if (!record) throw fault("not-found", "It is not known how this reply was written.");
+    this.#replays.begin(id, record.generatedTokens, { kind: "ended", outcome: outcome(record) }, reader);
+  }
+
+  async stopReplay(id: number): Promise<void> {
+    this.#replays.stop(id);
+  }
+
+  async replyFileHash(): Promise<string> {
+    return scriptedHash;
+  }
+
+  #recordOf(id: number): Message["record"] {
+    const conversations = [...this.#conversations.values()];
+    const messages = conversations.flatMap((conversation) => conversation.messages);
+    return messages.find((found) => found.id === id)?.record ?? null;
+  }
+
   async keepUnsent(unsent: Unsent): Promise<void> {
     const others = this.#snapshot.unsent.filter((u) => u.conversation !== unsent.conversation);
-    const empty = unsent.text === "" && unsent.waiting === "";
+    const cards = [...unsent.cards, ...unsent.waitingCards];
+    const empty = unsent.text === "" && unsent.waiting === "" && cards.length === 0;
     this.#snapshot = { ...this.#snapshot, unsent: empty ? others : [...others, unsent] };
   }
 
@@ -361,21 +528,18 @@ export class FakePlatform implements Platform {
     return () => handlers.delete(handler as Handler);
   }
 
-  #begin(conversation: Conversation, reader: TurnReader): Sent {
+  /** `kept` is a reply that is gone on with. */
+  #begin(conversation: Conversation, reader: TurnReader, kept: Message | null = null): Sent {
     const { script } = this.#scenario;
     const turn = this.#nextId++;
-    const reply: Message = {
-      id: this.#nextId++,
-      role: "assistant",
-      text: "",
-      state: "writing",
-      turn,
-      record: null,
-    };
+    const reply: Message = kept
+      ? { ...kept, state: "writing", turn, kept: kept.text.length }
+      : message({ id: this.#nextId++, role: "assistant", text: "", state: "writing", turn });
     const words = script.replies[this.#replyCount++ % script.replies.length] ?? "";
     const live: LiveTurn = {
       running: { turn, conversation: conversation.id, message: reply.id },
       pieces: cut(words, script.wordsPerPiece),
+      begun: kept?.text ?? "",
       written: 0,
       events: [],
       readers: [reader],
@@ -403,8 +567,12 @@ export class FakePlatform implements Platform {
       this.#end(live, "finished");
       return;
     }
+    // Only a reply that thinks has to be looked at from its start.
+    const thinks = live.pieces[0]?.trimStart().startsWith("<think>") ?? false;
+    const before = thinks ? live.pieces.slice(0, live.written).join("") : "";
     live.written += 1;
-    this.#tell(live, { kind: "text", text: piece, tokens: live.written });
+    for (const event of scriptedEvents(before, piece, live.written)) this.#tell(live, event);
+    if (live.written === script.repeatsAfter) this.#tell(live, { kind: "repeats", blockTokens: 42, copies: 3 });
     live.timer = setTimeout(() => {
       this.#write(live);
     }, script.stepMs);
@@ -412,23 +580,18 @@ export class FakePlatform implements Platform {
 
   #end(live: LiveTurn, state: "finished" | "stopped" | "failed"): void {
     if (live.timer) clearTimeout(live.timer);
-    const { turn, conversation, message } = live.running;
+    const { turn, conversation, message: id } = live.running;
     this.#turns.delete(turn);
-    const text = live.pieces.slice(0, live.written).join("");
+    const text = live.begun + live.pieces.slice(0, live.written).join("");
     const failure = state === "failed" ? "The engine stopped: out of memory." : null;
-    const ended: Message = {
-      id: message,
-      role: "assistant",
-      text,
-      state,
-      turn: null,
-      record: text === "" ? null : { ...recordFor(text), failure },
-    };
+    const record = text === "" ? null : { ...recordFor(text), failure };
+    const versions = this.#conversations.get(conversation)?.messages.find((m) => m.id === id)?.versions;
+    const ended = message({ id, role: "assistant", text, state, record, versions: versions ?? [] });
     const stored = this.#conversations.get(conversation);
     if (stored) {
       this.#conversations.set(conversation, {
         ...stored,
-        messages: stored.messages.map((m) => (m.id === message ? ended : m)),
+        messages: stored.messages.map((m) => (m.id === id ? ended : m)),
       });
     }
     this.#tell(
@@ -448,7 +611,9 @@ export class FakePlatform implements Platform {
 
   #touch(id: number, title: string): ConversationSummary {
     const newest = Math.max(0, ...this.#snapshot.conversations.map((c) => c.updatedMs));
-    const summary = { id, title, updatedMs: newest + 1 };
+    const known = this.#snapshot.conversations.find((c) => c.id === id);
+    const { pinned, folder } = known ?? { pinned: false, folder: null };
+    const summary = { id, title, updatedMs: newest + 1, pinned, folder };
     this.#list([summary, ...this.#snapshot.conversations.filter((c) => c.id !== id)]);
     return summary;
   }

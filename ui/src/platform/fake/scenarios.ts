@@ -5,13 +5,15 @@ import type {
   Message,
   ModelDetails,
   ModelEntry,
+  ReplayOutcome,
   ReplyRecord,
   Snapshot,
   Status,
 } from "../bindings";
 import { defaultSampling, defaultSettings } from "../../state/model";
+import { message, scriptedHash, thinkingMs } from "./replies";
+import { circle, code, formulas, heavy, prose, questions, short, thoughtful, titles } from "./words";
 import { downloads, folders } from "./shelf";
-import { code, heavy, prose, questions, short, titles } from "./words";
 
 /** How the scripted engine answers. */
 export interface Script {
@@ -23,6 +25,8 @@ export interface Script {
   wordsPerPiece: number;
   /** Fails after that many pieces. */
   failAfter: number | null;
+  /** Is said to repeat itself after that many. */
+  repeatsAfter?: number;
 }
 
 /** One situation. */
@@ -30,6 +34,10 @@ export interface Scenario {
   snapshot: Snapshot;
   conversations: Conversation[];
   script: Script;
+  /** What a replay finds. */
+  outcome: (record: ReplyRecord) => ReplayOutcome;
+  /** Messages that the model does not see any more. */
+  leftOut?: number;
   /** What happens by itself after the start. */
   opening: "nothing" | "show-first" | "send" | "send-and-stop" | "stop-early" | "load";
 }
@@ -52,6 +60,10 @@ export const scenarioNames = [
   "moved",
   "long",
   "heavy",
+  "thinking",
+  "thought",
+  "formulas",
+  "repeats",
   "newcomer",
   "downloads",
 ] as const;
@@ -219,6 +231,15 @@ export function recordFor(text: string): ReplyRecord {
     sampling: defaultSampling,
     failure: null,
     notice: null,
+    leftOut: 0,
+    continued: false,
+    thinkingMs: text.startsWith("<think>") ? [thinkingMs] : [],
+    quantization: "Q4_1",
+    fileSha256: null,
+    version: "0.1.0",
+    templateSha256: scriptedHash.split("").reverse().join(""),
+    contextSha256: scriptedHash.replace(/[0-9]/g, (digit) => String(9 - Number(digit))),
+    stop: [],
   };
 }
 
@@ -230,23 +251,9 @@ function movedRecord(): ReplyRecord {
 let nextMessage = 1;
 
 function pair(question: string, answer: string, change: Partial<Message> = {}): Message[] {
-  const user: Message = {
-    id: nextMessage++,
-    role: "user",
-    text: question,
-    state: "finished",
-    turn: null,
-    record: null,
-  };
-  const reply: Message = {
-    id: nextMessage++,
-    role: "assistant",
-    text: answer,
-    state: "finished",
-    turn: null,
-    record: recordFor(answer),
-    ...change,
-  };
+  const user = message({ id: nextMessage++, role: "user", text: question });
+  const record = recordFor(answer);
+  const reply = message({ id: nextMessage++, role: "assistant", text: answer, record, ...change });
   return [user, reply];
 }
 
@@ -278,6 +285,8 @@ function snapshotOf(status: Status, list: Conversation[]): Snapshot {
       id: c.id,
       title: c.title,
       updatedMs: now - index * day * 0.7,
+      pinned: false,
+      folder: null,
     })),
     models: [
       entry("smol", "smollm2-135m-instruct-q4_1.gguf", "/home/ana/models", starterBytes),
@@ -323,7 +332,12 @@ const calm: Script = { replies: [code, prose, short], readingMs: 400, stepMs: 30
 export function scenario(name: ScenarioName): Scenario {
   nextMessage = 1;
   const all = conversations();
-  const base = { snapshot: snapshotOf(openStatus, all), conversations: all, script: calm };
+  const same = (record: ReplyRecord): ReplayOutcome => ({
+    kind: "same",
+    tokens: record.generatedTokens,
+    note: null,
+  });
+  const base = { snapshot: snapshotOf(openStatus, all), conversations: all, script: calm, outcome: same };
   switch (name) {
     case "empty":
       return {
@@ -362,7 +376,7 @@ export function scenario(name: ScenarioName): Scenario {
     case "heavy":
       return {
         ...base,
-        script: { ...calm, replies: [heavy()], stepMs: 4, wordsPerPiece: 5 },
+        script: { ...calm, replies: [heavy()], stepMs: 4, wordsPerPiece: 6 },
         opening: "send",
       };
     case "loading":
@@ -380,6 +394,24 @@ export function scenario(name: ScenarioName): Scenario {
       const list = [first, ...all.slice(1)];
       return { ...base, conversations: list, snapshot: snapshotOf(openStatus, list), opening: "show-first" };
     }
+    case "thinking":
+      return { ...base, script: { ...calm, replies: [thoughtful] }, opening: "send" };
+    case "thought":
+    case "formulas": {
+      const answer = name === "thought" ? thoughtful : formulas;
+      const first = { id: 1, title: titles[0] ?? "", messages: pair(questions[0] ?? "", answer) };
+      const list = [first, ...all.slice(1)];
+      const outcome = (): ReplayOutcome => ({ kind: "differs", token: 17, then: " Moon", now: " Sun", note: null });
+      return {
+        ...base,
+        conversations: list,
+        snapshot: snapshotOf(openStatus, list),
+        outcome: name === "thought" ? same : outcome,
+        opening: "show-first",
+      };
+    }
+    case "repeats":
+      return { ...base, script: { ...calm, replies: [circle], repeatsAfter: 60 }, opening: "send" };
     case "long": {
       const list = [longConversation(), ...all.slice(1)];
       return {

@@ -44,7 +44,43 @@ More in the [standard library](https://doc.rust-lang.org/std/collections/).`;
 
 export const short = "Paris is the capital of France. It lies on the Seine.";
 
-/** About 300 kB: prose, a long code block, a long table, prose again. */
+/** With thoughts before it. */
+export const thoughtful = `<think>
+The question is about the *number* of tides, so the far side of the Earth has to be explained. Two bulges: one toward the Moon, one away from it.
+
+1. The near side is pulled more than the centre.
+2. The far side is pulled less, so it stays behind.
+3. The Earth turns under both.
+
+That gives about 12 hours and 25 minutes between two high tides, since the Moon moves on meanwhile. I should mention that the Sun adds to it.
+</think>
+
+${prose}`;
+
+/** Formulas, and what is none. */
+export const formulas = `The pull of the Moon falls with the square of the distance, $F = G\\frac{m_1 m_2}{r^2}$, so what matters for tides is how it *changes* over the Earth:
+
+$$
+\\Delta F \\approx \\frac{2 G M m R}{r^3}
+$$
+
+For $n$ masses the sum is \\(\\sum_{i=1}^{n} m_i a_i\\), and in matrices:
+
+\\[
+\\begin{pmatrix} x' \\\\ y' \\end{pmatrix} = \\begin{pmatrix} \\cos\\theta & -\\sin\\theta \\\\ \\sin\\theta & \\cos\\theta \\end{pmatrix} \\begin{pmatrix} x \\\\ y \\end{pmatrix}
+\\]
+
+| body | mass | tide |
+| --- | ---: | ---: |
+| Moon | $7.35 \\times 10^{22}$ | 2.2 |
+| Sun | $1.99 \\times 10^{30}$ | 1.0 |
+
+A tide table costs between $5 and $10; it lies in \`$HOME/tides\`, next to $PATH.`;
+
+/** A reply that goes round in a circle. */
+export const circle = "The sea rises, and the sea falls, and then it rises again, as it did before. ".repeat(60);
+
+/** About 300 kB: prose, a long code block, a long table, 200 formulas, prose again. */
 export function heavy(): string {
   const line = "    let value_of_the_row = compute(row, column) + offset; // row by row\n";
   const row = "| a cell | 1,234 | another cell with words |\n";
@@ -52,6 +88,7 @@ export function heavy(): string {
     `${prose}\n\n`.repeat(60),
     `\`\`\`rust\n${line.repeat(3_000)}\`\`\`\n\n`,
     `| name | count | words |\n| --- | ---: | --- |\n${row.repeat(500)}\n`,
+    `A sum is $\\sum_{i=1}^n \\frac{a_i}{b_i}$ and costs $5.\n\n$$\n\\int_0^1 x^2 dx = \\frac{1}{3}\n$$\n\n`.repeat(100),
     `${prose}\n\n`.repeat(20),
   ].join("");
 }

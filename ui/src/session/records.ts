@@ -1,0 +1,20 @@
+/** What the record under a reply can ask of the program. */
+import type { Platform, ReplayReader } from "../platform/types";
+
+/** For one reply. */
+export interface RecordDoor {
+  /** Writes the reply once more; it enters no conversation. */
+  replay(reader: ReplayReader): Promise<void>;
+  stopReplay(): Promise<void>;
+  /** Of the model file that wrote it. */
+  fileHash(): Promise<string>;
+}
+
+/** The door of a reply. */
+export function recordDoor(platform: Platform, message: number): RecordDoor {
+  return {
+    replay: (reader) => platform.replay(message, reader),
+    stopReplay: () => platform.stopReplay(message),
+    fileHash: () => platform.replyFileHash(message),
+  };
+}
