@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -143,7 +143,7 @@ scenario!(
 );
 
 /// What an engine makes of the tiny model on this card.
-fn served(path: &PathBuf, ctx_len: Option<usize>) -> Arc<LoadedModel> {
+fn served(path: &Path, ctx_len: Option<usize>) -> Arc<LoadedModel> {
     let config = EngineConfig {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
@@ -158,7 +158,7 @@ fn served(path: &PathBuf, ctx_len: Option<usize>) -> Arc<LoadedModel> {
             ..LoadOptions::default()
         },
         probe: Some((0..64).collect()),
-        ..LoadSpec::new(path.clone())
+        ..LoadSpec::new(path.to_path_buf())
     };
     let model = handle.load(spec).expect("it is taken").wait();
     handle.shutdown();

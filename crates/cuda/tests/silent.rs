@@ -554,3 +554,28 @@ scenario!(
         );
     }
 );
+
+/// What a driver's library may do at the end of its process: wait for the thread that hangs.
+extern "C" fn wait_for_ever() {
+    loop {
+        thread::park();
+    }
+}
+
+unsafe extern "C" {
+    fn atexit(act: extern "C" fn()) -> i32;
+}
+
+scenario!(
+    a_program_ends_though_the_driver_would_wait_for_its_thread,
+    "",
+    |library: Library| {
+        // SAFETY: the function is there as long as the program.
+        assert_eq!(unsafe { atexit(wait_for_ever) }, 0);
+        let mut backend = CudaBackend::among(&cards(), simulated());
+        hang(library, "cuMemAlloc_v2");
+        let lost = load(&mut backend, &golden_model(MODEL)).map(|_| ());
+        assert!(matches!(lost, Err(LoadError::Device { .. })), "{lost:?}");
+        // The process of this scenario ends now, or is found to hang.
+    }
+);

@@ -15,6 +15,7 @@
 mod cards;
 mod desk;
 mod heart;
+mod leave;
 mod line;
 mod loaded;
 mod session;
@@ -222,6 +223,7 @@ impl Card {
     /// The card is lost to this process.
     fn give_up(&self, silent: Duration) -> Silence {
         self.heart.abandon();
+        leave::leave_out_what_waits();
         let reason = format!(
             "it did not answer for {} while {}; start Candor again to use the card",
             seconds(silent),
