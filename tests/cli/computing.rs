@@ -86,6 +86,55 @@ fn replies_end_for_the_reason_that_is_said() {
 }
 
 #[test]
+fn replies_are_held_to_what_is_asked_for() {
+    let dir = folder();
+    let model = tiny(dir.path(), &TinyModel::llama());
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let schema = json!({
+        "type": "object",
+        "properties": {"ok": {"type": "boolean"}},
+        "required": ["ok"],
+        "additionalProperties": false,
+    });
+    let schema = file("schema.json", &schema.to_string());
+    let grammar = file("grammar.lark", "start: \"yes\" | \"no\"");
+    type Holds = fn(&str) -> bool;
+    let cases: [(String, Holds); 3] = [
+        (format!("--json-schema {schema}"), |text| {
+            text == "{\"ok\":true}" || text == "{\"ok\":false}"
+        }),
+        (format!("--grammar {grammar}"), |text| {
+            text == "yes" || text == "no"
+        }),
+        (String::from("--regex [0-9]{4}"), |text| {
+            text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit())
+        }),
+    ];
+    for (options, holds) in cases {
+        let options = format!("--prompt Hi --max-tokens 40 --json {options}");
+        let last = run(args("generate", &model, &options)).last(0);
+        assert_eq!(last["finish"], "stop", "{options}");
+        assert!(holds(last["text"].as_str().unwrap()), "{options}: {last}");
+    }
+    for wrong in [
+        "--regex (",
+        "--grammar /nonexistent",
+        "--regex a --grammar b",
+    ] {
+        let ran = run(args(
+            "generate",
+            &model,
+            &format!("--prompt Hi --json {wrong}"),
+        ));
+        assert!(matches!(ran.code, Some(1 | 2)), "{wrong}: {:?}", ran.code);
+    }
+}
+
+#[test]
 fn bench_measures_what_it_says() {
     let dir = folder();
     let model = tiny(dir.path(), &TinyModel::llama());

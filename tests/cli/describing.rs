@@ -140,6 +140,14 @@ fn options_outside_their_bounds_are_refused_before_a_model_is_opened() {
         --min-p -0.1 | from 0 to 1
         --repeat-penalty 0 | from 0.1 to 10
         --repeat-penalty 11 | from 0.1 to 10
+        --presence-penalty 2.1 | from -2 to 2
+        --frequency-penalty -3 | from -2 to 2
+        --dry-multiplier -1 | from 0 to 100
+        --dry-base 0.9 | from 1 to 10
+        --dry-allowed-length 0 | from 1 to 1024
+        --dry-window -1 | from 0 to
+        --xtc-probability 1.1 | from 0 to 1
+        --xtc-threshold nan | from 0 to 1
         --max-tokens 0 | from 1 to 1048576
         --max-tokens -5 | from 1 to 1048576
         --max-tokens 1048577 | from 1 to 1048576

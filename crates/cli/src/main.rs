@@ -18,6 +18,7 @@ mod input;
 mod interrupt;
 mod output;
 mod reply;
+mod sampling;
 mod session;
 
 use std::io::{self, Write};

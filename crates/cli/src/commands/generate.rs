@@ -20,6 +20,7 @@ use crate::input;
 use crate::interrupt::Interrupts;
 use crate::output::{Form, Output, notice};
 use crate::reply::{Reply, finish_name, follow, stats_json, stats_line};
+use crate::sampling::{FurtherArgs, HeldArgs};
 use crate::session::{check, choose, reply_backend_json, setup};
 
 /// Far more than any vocabulary has; what keeps all is 0.
@@ -48,6 +49,8 @@ pub(crate) struct Args {
     max_tokens: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    held: HeldArgs,
     /// A text that ends the reply and is not shown; may be given several times
     #[arg(long, value_name = "STR", allow_hyphen_values = true,
         value_parser = bounds::stop_string)]
@@ -82,6 +85,8 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_hyphen_values = true,
         value_parser = bounds::number(REPEAT_PENALTY_MIN, REPEAT_PENALTY_MAX))]
     repeat_penalty: f32,
+    #[command(flatten)]
+    further: FurtherArgs,
     /// Same seed, same reply [default: random, and reported]
     #[arg(long, value_name = "S", allow_negative_numbers = true,
         value_parser = bounds::whole(0, u64::MAX))]
@@ -97,7 +102,7 @@ impl SamplingArgs {
             min_p: self.min_p,
             repeat_penalty: self.repeat_penalty,
             seed,
-            ..Sampling::greedy()
+            ..self.further.sampling()
         }
     }
 
@@ -124,6 +129,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let cancel = interrupts.listen()?;
     let question = Question::of(args)?;
+    let constraint = args.held.constraint()?;
     let choice = choose(common)?;
     let clock = environment::clock();
     let text = args.text_side();
@@ -139,6 +145,7 @@ pub(crate) fn run(
     let seed = args.sampling.seed();
     let options = GenerateOptions {
         stop,
+        constraint,
         ends: if args.ignore_eos {
             EndTokens::Ignore
         } else {
