@@ -137,6 +137,26 @@ it.each(large)("%s are drawn in bounded time", (_name, source) => {
   expect(performance.now() - begun).toBeLessThan(hangMs);
 }, 2 * hangMs);
 
+const dense: [string, string][] = [
+  ["emphasis", "_*".repeat(10_000)],
+  ["code", "`a ".repeat(10_000)],
+  ["formulas", "$x^2$ ".repeat(5_000)],
+  ["rows", "| a | b |\n| - | - |\n" + "| 1 | 2 |\n".repeat(2_000)],
+  ["addresses", "https://example.com/x ".repeat(2_000)],
+];
+
+it.each(dense)("more %s than anybody writes are plain text, and whole", (_name, source) => {
+  const page = document.createElement("div");
+  page.innerHTML = renderHtml(source);
+  expect(page.querySelectorAll("*")).toHaveLength(1);
+  expect(page.querySelector("p.plain")?.textContent).toBe(source);
+});
+
+it("a long table and a long fence are none of that", () => {
+  expect(renderHtml("| a | b | c |\n| - | - | - |\n" + "| 1 | 2 | 3 |\n".repeat(500))).toContain("<table>");
+  expect(renderHtml("```sh\n" + "echo `a` | $b * _c_\n".repeat(2_000) + "```")).toContain("code-copy");
+});
+
 it("the last code block is copied as it was written", () => {
   expect(lastCodeBlock("```\na\n```\n\n- x\n\n  ```js\n  b < c\n  ```\n")).toBe("b < c");
   expect(lastCodeBlock("no code")).toBeNull();

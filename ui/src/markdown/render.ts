@@ -10,6 +10,21 @@ import { withMath } from "./math";
 /** Past this, one block is shown as plain text: parsing it would cost more than a frame. */
 const blockCharsMax = 500_000;
 
+/**
+ * More marks of one kind in one block than this, and it is shown as plain text: each limit costs a
+ * busy machine about a tenth of a second. No person writes so many; a table of 500 rows has fewer.
+ */
+const marksMax: [RegExp, number][] = [
+  [/[*_~]/g, 4_000],
+  [/`/g, 4_000],
+  [/\$/g, 1_000],
+  [/\|/g, 3_000],
+  [/:\/\//g, 1_500],
+];
+
+/** Shorter blocks cannot have too many. */
+const denseCharsMin = 1_000;
+
 /** Deeper nesting than this is hostile or useless. */
 const nestingMax = 20;
 
@@ -99,9 +114,15 @@ const allowed = {
   ALLOW_ARIA_ATTR: false,
 };
 
+/** Whether setting a block would cost more than a reader should wait. Code has no marks. */
+function isTooDense(source: string): boolean {
+  if (source.length < denseCharsMin || /^\s*(```|~~~)/.test(source)) return false;
+  return marksMax.some(([mark, most]) => (source.match(mark)?.length ?? 0) > most);
+}
+
 /** Markdown as a string of HTML before it is sanitised: for comparisons, never for the page. */
 export function unsafeHtml(source: string, growth: Growth): string {
-  if (source.length > blockCharsMax) return `<p class="plain">${escapeHtml(source)}</p>`;
+  if (source.length > blockCharsMax || isTooDense(source)) return `<p class="plain">${escapeHtml(source)}</p>`;
   try {
     return markdown.render(source, { growth } satisfies RenderEnvironment);
   } catch {
