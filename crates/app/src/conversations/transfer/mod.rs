@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use markdown::markdown;
-pub(crate) use read::{Taken, read};
+pub(crate) use read::read;
 
 /// What our own files say of themselves.
 const FORMAT: &str = "candor-conversations";

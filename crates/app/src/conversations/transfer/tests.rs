@@ -2,6 +2,7 @@ use std::fs;
 
 use serde_json::json;
 
+use super::read::Taken;
 use super::*;
 use crate::conversations::Store;
 use crate::conversations::tests::{Kept, NOW};
