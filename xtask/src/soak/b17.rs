@@ -1,78 +1,64 @@
-//! What is said of the graphics card where there is none that works: stand-ins for the driver
-//! that fail in every way that was reported.
+//! What is said of the graphics card where there is none that works: the simulated driver, told to
+//! fail in every way that was reported.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::Bench;
 use super::figures::{Figure, all_within};
-use crate::command;
+use crate::{command, project};
 
-/// A driver that fails: what its first call does, and the version that it reports.
-struct StandIn {
+/// A driver that fails.
+struct Broken {
     name: &'static str,
-    init: &'static str,
-    version: u32,
-    devices: u32,
+    /// As `crates/simcuda` understands it.
+    settings: &'static str,
     limit_ms: u32,
 }
 
-/// New enough for every check of the version.
-const NEW: u32 = 12_040;
-
-const STAND_INS: &[StandIn] = &[
-    StandIn {
+const BROKEN: &[Broken] = &[
+    Broken {
         name: "fails with code 999",
-        init: "return 999;",
-        version: NEW,
-        devices: 0,
+        settings: "init=999",
         limit_ms: 2_000,
     },
-    StandIn {
+    Broken {
         name: "too old",
-        init: "return 0;",
-        version: 10_000,
-        devices: 1,
+        settings: "driver=10000",
         limit_ms: 2_000,
     },
-    StandIn {
+    Broken {
         name: "does not fit its library",
-        init: "return 803;",
-        version: NEW,
-        devices: 0,
+        settings: "init=803",
         limit_ms: 2_000,
     },
-    StandIn {
+    Broken {
         name: "sees no card",
-        init: "return 100;",
-        version: NEW,
-        devices: 0,
+        settings: "devices=0",
         limit_ms: 2_000,
     },
-    StandIn {
+    // The kernels are read before it is known what is left for the model.
+    Broken {
         name: "one card, little memory",
-        init: "return 0;",
-        version: NEW,
-        devices: 1,
-        limit_ms: 2_000,
+        settings: "memory=200M,used=180M",
+        limit_ms: 5_000,
     },
-    StandIn {
+    Broken {
         name: "hangs",
-        init: "sleep(60); return 0;",
-        version: NEW,
-        devices: 0,
+        settings: "hang=cuInit",
         limit_ms: 10_000,
     },
-    StandIn {
+    Broken {
         name: "crashes",
-        init: "*(volatile int *)0 = 1; return 0;",
-        version: NEW,
-        devices: 0,
+        settings: "crash=cuInit",
         limit_ms: 2_000,
     },
 ];
+
+/// What the driver reads its settings from.
+const SETTINGS: &str = "CANDOR_SIMCUDA";
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
@@ -83,12 +69,12 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
     let mut chosen = Figure::new("chosen by the user").limit(all_within(2_000));
     reasons.push(ask(bench, &["--backend", "cpu"], None, &mut chosen)?);
     figures.push(chosen);
-    for (number, stand_in) in STAND_INS.iter().enumerate() {
-        let folder = bench.scratch.join(format!("b17-{number}"));
-        build(stand_in, &folder)?;
-        let what = format!("driver {}", stand_in.name);
-        let mut figure = Figure::new(what).limit(all_within(stand_in.limit_ms));
-        reasons.push(ask(bench, &[], Some(&folder), &mut figure)?);
+    let folder = driver(bench)?;
+    for broken in BROKEN {
+        let mut figure = Figure::new(format!("driver {}", broken.name));
+        figure = figure.limit(all_within(broken.limit_ms));
+        let driver = Some((&*folder, broken.settings));
+        reasons.push(ask(bench, &[], driver, &mut figure)?);
         figures.push(figure);
     }
     for (at, reason) in reasons.iter().enumerate() {
@@ -104,7 +90,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
 fn ask(
     bench: &Bench,
     words: &[&str],
-    driver: Option<&Path>,
+    driver: Option<(&Path, &str)>,
     figure: &mut Figure,
 ) -> Result<String> {
     let call = bench
@@ -113,8 +99,9 @@ fn ask(
         .word(&bench.small)
         .words(words);
     let mut call = call.words(&["--json", "--prompt", "x", "--max-tokens", "1"]);
-    if let Some(folder) = driver {
+    if let Some((folder, settings)) = driver {
         call = call.with("LD_LIBRARY_PATH", folder);
+        call = call.with(SETTINGS, settings);
     }
     let ran = call.run()?;
     figure.timed(ran.wall);
@@ -128,35 +115,12 @@ fn ask(
     Ok(backend["reason"].as_str().context("a reason")?.to_owned())
 }
 
-fn build(stand_in: &StandIn, folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    let StandIn {
-        init,
-        version,
-        devices,
-        ..
-    } = stand_in;
-    // The few calls that a program makes before it trusts a card.
-    let source = format!(
-        "#include <string.h>\n#include <unistd.h>\n\
-         int cuInit(unsigned f) {{ {init} }}\n\
-         int cuDriverGetVersion(int *v) {{ *v = {version}; return 0; }}\n\
-         int cuDeviceGetCount(int *n) {{ *n = {devices}; return 0; }}\n\
-         int cuDeviceGet(int *d, int n) {{ *d = n; return 0; }}\n\
-         int cuDeviceGetName(char *t, int n, int d) {{ strncpy(t, \"Stand-in\", n); return 0; }}\n\
-         int cuDeviceTotalMem_v2(size_t *b, int d) {{ *b = 200u << 20; return 0; }}\n\
-         int cuDeviceGetAttribute(int *v, int a, int d) {{ *v = 8; return 0; }}\n\
-         int cuGetErrorString(int e, const char **t) {{ *t = \"stand-in\"; return 0; }}\n"
-    );
-    let file = folder.join("stand_in.c");
-    fs::write(&file, source)?;
-    let library = folder.join("libcuda.so.1");
-    command::program("cc", &["-shared", "-fPIC", "-o"])
-        .argument(&library)
-        .argument(&file)
-        .run()?;
-    if !library.is_file() {
-        bail!("cc left no library");
-    }
-    Ok(())
+/// A folder in which the simulated driver has the name of the real one.
+fn driver(bench: &Bench) -> Result<PathBuf> {
+    command::cargo(&["build", "--release", "--package", "candor-simcuda", "--lib"]).run()?;
+    let folder = bench.scratch.join("b17");
+    fs::create_dir_all(&folder).context("a folder for the driver")?;
+    let built = project::target()?.join("release/libsimcuda.so");
+    fs::copy(&built, folder.join("libcuda.so.1")).context("the simulated driver")?;
+    Ok(folder)
 }
