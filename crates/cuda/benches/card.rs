@@ -1,10 +1,11 @@
-//! What a card does in a second: `card [--simulated] [--load-only] [MODEL...]` prints tables in
-//! Markdown.
+//! What a card does in a second: `card [--small|--simulated] [--load-only] [MODEL...]` prints tables
+//! in Markdown.
 //!
 //! Rates of every storage type when a vector is multiplied, and of each model: how fast replies are
 //! written, with captured launches and step by step, behind contexts of several lengths; how fast
-//! prompts are read; how long a stop takes. With `--simulated` everything is small and runs on the
-//! simulated card: the figures then say nothing, and the program is known to run.
+//! prompts are read; how long a stop takes. With `--small` everything is small, as a simulated card
+//! can do it, and with `--simulated` it also runs on one: the figures then say nothing, and the
+//! program is known to run.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 use std::error::Error;
@@ -31,9 +32,11 @@ const SLOT: SlotId = SlotId(0);
 /// Rows read together while a context is filled.
 const CHUNK: usize = 512;
 
+/// Questions that are timed together.
+const QUESTIONS: usize = 2_000;
+
 /// How much is measured.
 struct Scale {
-    simulated: bool,
     /// Outputs and inputs of the matrices.
     matrix: (usize, usize),
     /// Matrices one after the other.
@@ -48,7 +51,6 @@ struct Scale {
 
 /// A card: matrices far larger than its caches.
 const REAL: Scale = Scale {
-    simulated: false,
     matrix: (16_384, 8_192),
     matrices: 8,
     repeats: 20,
@@ -58,9 +60,8 @@ const REAL: Scale = Scale {
     stops: 20,
 };
 
-/// The simulated one.
-const SIMULATED: Scale = Scale {
-    simulated: true,
+/// A simulated one.
+const SMALL: Scale = Scale {
     matrix: (256, 512),
     matrices: 1,
     repeats: 1,
@@ -75,13 +76,17 @@ fn main() -> Answer<()> {
     let words = std::env::args().skip(1).filter(|word| word != "--bench");
     let (flags, models): (Vec<String>, Vec<String>) =
         words.partition(|word| word.starts_with("--"));
-    let scale = match flags.iter().any(|flag| flag == "--simulated") {
-        true => SIMULATED,
+    let is_given = |name: &str| flags.iter().any(|flag| flag == name);
+    if is_given("--simulated") {
+        let _ = simcuda::load_here("");
+    }
+    let scale = match is_given("--simulated") || is_given("--small") {
+        true => SMALL,
         false => REAL,
     };
-    let device = device(&scale)?;
+    let device = device()?;
     println!("Card: {} ({} bytes)\n", device.name, device.total_bytes);
-    if flags.iter().any(|flag| flag == "--load-only") {
+    if is_given("--load-only") {
         for model in &models {
             let model = model_at(Path::new(model))?;
             let start = Instant::now();
@@ -97,10 +102,7 @@ fn main() -> Answer<()> {
     Ok(())
 }
 
-fn device(scale: &Scale) -> Answer<CudaDevice> {
-    if scale.simulated {
-        let _ = simcuda::load_here("");
-    }
+fn device() -> Answer<CudaDevice> {
     let found = candor_cuda::understand(&candor_cuda::probe_child());
     let found = found.map_err(|why| format!("no card: {why:?}"))?;
     Ok(found.into_iter().next().ok_or("no card")?)
@@ -290,9 +292,22 @@ fn written(loaded: &dyn Loaded, scale: &Scale) -> Answer<Vec<f64>> {
     scale.contexts.iter().map(rate).collect()
 }
 
-/// The rows on prompts and on stops.
+/// Microseconds of a question to the card's thread that has next to nothing to do.
+fn question(loaded: &dyn Loaded) -> Answer<f64> {
+    let mut session = open(loaded, 256)?;
+    let start = Instant::now();
+    for _ in 0..QUESTIONS {
+        session.seek(SLOT, 0)?;
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e6 / QUESTIONS as f64)
+}
+
+/// The rows on questions, prompts and stops.
 fn reading(loaded: &dyn Loaded, scale: &Scale) -> Answer<String> {
-    let mut rows = String::new();
+    let mut rows = format!(
+        "| µs of a question to the card's thread, two a token | {:.1} | |\n",
+        question(loaded)?
+    );
     let never = CancelToken::new();
     for &tokens in scale.prompts {
         let mut session = open(loaded, tokens)?;

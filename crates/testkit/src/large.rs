@@ -38,8 +38,9 @@ pub struct LargeModel {
     head_norms: bool,
 }
 
-/// The shapes: those of Llama 3.1 8B and of Qwen3-30B-A3B as their model cards give them, and a
-/// small one with experts that fits any machine.
+/// The shapes: those of Llama 3.1 8B and of Qwen3-30B-A3B as their model cards give them, a small one
+/// with experts that fits any machine, and the first two again as small as the kernels take them,
+/// for cards that are simulated.
 pub const LARGE_MODELS: &[LargeModel] = &[
     LargeModel {
         name: "llama-8b",
@@ -81,6 +82,34 @@ pub const LARGE_MODELS: &[LargeModel] = &[
         experts: Some((64, 8)),
         vocabulary: 65_536,
         rope_base: 1_000_000,
+        head_norms: true,
+    },
+    LargeModel {
+        name: "llama-tiny",
+        architecture: "llama",
+        layers: 2,
+        width: 256,
+        heads: 4,
+        kv_heads: 2,
+        head_dim: 64,
+        ffn: 512,
+        experts: None,
+        vocabulary: 1024,
+        rope_base: 500_000,
+        head_norms: false,
+    },
+    LargeModel {
+        name: "qwen3moe-tiny",
+        architecture: "qwen3moe",
+        layers: 2,
+        width: 256,
+        heads: 4,
+        kv_heads: 2,
+        head_dim: 64,
+        ffn: 256,
+        experts: Some((8, 2)),
+        vocabulary: 1024,
+        rope_base: 10_000_000,
         head_norms: true,
     },
 ];
