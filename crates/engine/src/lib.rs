@@ -50,8 +50,9 @@ pub use guard::{
     Unproven, VerdictId, VerdictMemory, VerdictStore,
 };
 pub use load::{
-    CONTEXT_TOKENS_DEFAULT, CONTEXT_TOKENS_LEAST, DeviceWish, LoadCode, LoadFailure, LoadOptions, LoadSpec, LoadedModel,
-    MakeBackends, ModelId, PassedOver, Proof, SLOTS_MAX, TextSide, Watch, WhyNot,
+    CONTEXT_TOKENS_DEFAULT, CONTEXT_TOKENS_LEAST, DeviceWish, LoadCode, LoadFailure, LoadOptions,
+    LoadSpec, LoadedModel, MakeBackends, ModelId, PassedOver, Proof, SLOTS_MAX, TextSide, Watch,
+    WhyNot,
 };
 pub use message::{
     EngineState, FinishReason, LoadStage, Loading, Recheck, Rechecked, Refused, Stats, TurnCode,

@@ -9,7 +9,10 @@ use candor_modelfile::{Index, ModelFile};
 use candor_text::{Tokenizer, TokenizerError};
 
 use super::reference::Source;
-use super::{CONTEXT_TOKENS_DEFAULT, CONTEXT_TOKENS_LEAST, LoadFailure, LoadOptions, LoadSpec, TextSide, Watch};
+use super::{
+    CONTEXT_TOKENS_DEFAULT, CONTEXT_TOKENS_LEAST, LoadFailure, LoadOptions, LoadSpec, TextSide,
+    Watch,
+};
 use crate::guard::Subject;
 use crate::message::LoadStage;
 use crate::schedule::CHUNK_TOKENS;
