@@ -9,6 +9,7 @@ use crate::wire;
 const HEAD: &str = "// The TypeScript twin of the wire types. It is generated; do not edit it.\n";
 
 /// The text of the window's `bindings.ts`.
+#[expect(clippy::too_many_lines, reason = "one list of names")]
 pub fn typescript() -> String {
     // Numbers of the store stay far below 2^53, up to which JavaScript's numbers count exactly.
     let config = Config::new().with_large_int("number");

@@ -19,6 +19,9 @@ const TIGHT_SHARE: f64 = 0.85;
 /// What a file of which only the size is known takes beside its weights, as a share of them.
 /// Of eight billion weights in four bits, 8,192 tokens of context are about that.
 const BESIDE_WEIGHTS: f64 = 0.2;
+/// What each token of a vocabulary takes in the tokenizer, with its merges, in bytes: measured on
+/// SmolLM2, whose 49,152 tokens took 30 MB beside weights, conversation and scratch.
+const TOKEN_BYTES: u64 = 600;
 /// More than a window shows at once.
 const ASKED_MAX: usize = 200;
 
@@ -110,8 +113,11 @@ pub(crate) fn of_size(inner: &Inner, size: u64) -> Fit {
 /// What a file that was looked at takes; none if it cannot be run.
 pub(crate) fn needs(inspection: &Inspection) -> Option<Needs> {
     let memory = inspection.memory?;
+    let vocabulary = inspection.vocabulary.unwrap_or(0) as u64;
     Some(Needs {
-        bytes: memory.total_bytes,
+        bytes: memory
+            .total_bytes
+            .saturating_add(vocabulary.saturating_mul(TOKEN_BYTES)),
         context: Some(memory.context_tokens),
         runs_on_card: inspection.gpu,
     })

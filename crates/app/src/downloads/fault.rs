@@ -97,6 +97,12 @@ impl Fault {
 
     /// The connection, while something was read from it.
     pub(super) fn lost(source: &io::Error) -> Self {
+        let within = source
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<ureq::Error>());
+        if let Some(known @ ureq::Error::Timeout(_)) = within {
+            return Self::broke(known);
+        }
         let reason = match source.kind() {
             io::ErrorKind::ConnectionRefused => "the server does not answer",
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {

@@ -176,56 +176,69 @@ fn send(mut stream: &TcpStream, status: &str, headers: &str, body: &[u8]) -> std
     stream.write_all(body)
 }
 
+/// What would be sent if all went well.
+struct Sent<'a> {
+    status: &'static str,
+    headers: String,
+    /// Where the body begins in the file.
+    first: usize,
+    body: &'a [u8],
+}
+
+impl<'a> Sent<'a> {
+    fn of(request: &Request, bytes: &'a [u8], deed: &Deed) -> Self {
+        let version = match deed {
+            Deed::NewVersion(version) => version,
+            _ => "\"one\"",
+        };
+        let asked = request.version.as_deref();
+        let is_same = asked.is_none_or(|asked| asked == version);
+        let heeds = is_same && !matches!(deed, Deed::IgnoresRanges);
+        let from = request.from.filter(|from| heeds && *from < bytes.len());
+        let mut headers = format!("etag: {version}\r\n");
+        if let Some(first) = from {
+            let told = match deed {
+                Deed::AnotherRange => 0,
+                _ => first,
+            };
+            let (last, all) = (bytes.len() - 1, bytes.len());
+            headers += &format!("content-range: bytes {told}-{last}/{all}\r\n");
+        }
+        let first = from.unwrap_or(0);
+        Self {
+            status: from.map_or("200 OK", |_| "206 Partial Content"),
+            headers,
+            first,
+            body: &bytes[first..],
+        }
+    }
+
+    /// The head, with any length, and the first bytes of the body.
+    fn begin(&self, mut stream: &TcpStream, length: usize, count: usize) -> std::io::Result<()> {
+        let (status, headers) = (self.status, &self.headers);
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(&self.body[..count.min(self.body.len())])?;
+        stream.flush()
+    }
+}
+
+/// A page for people, over and over.
+const PAGE: &[u8] = b"<!doctype html><p>Please sign in</p>";
+
 fn send_file(
     mut stream: &TcpStream,
     request: &Request,
     bytes: &[u8],
     deed: &Deed,
 ) -> std::io::Result<()> {
-    let version = match deed {
-        Deed::NewVersion(version) => version,
-        _ => "\"one\"",
-    };
-    let is_same = request
-        .version
-        .as_deref()
-        .is_none_or(|asked| asked == version);
-    let wrong: Vec<u8> = bytes.iter().map(|byte| byte ^ 1).collect();
-    let from = request
-        .from
-        .filter(|_| is_same && !matches!(deed, Deed::IgnoresRanges));
-    let from = from.filter(|from| *from < bytes.len());
-    let (status, first) = match from {
-        Some(first) => ("206 Partial Content", first),
-        None => ("200 OK", 0),
-    };
-    let mut headers = format!("etag: {version}\r\n");
-    if from.is_some() {
-        let told = if matches!(deed, Deed::AnotherRange) {
-            0
-        } else {
-            first
-        };
-        headers += &format!(
-            "content-range: bytes {told}-{}/{}\r\n",
-            bytes.len() - 1,
-            bytes.len()
-        );
-    }
-    let body = &bytes[first..];
-    let begin = |mut stream: &TcpStream, length: usize| {
-        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n");
-        stream.write_all(head.as_bytes())
-    };
+    let sent = Sent::of(request, bytes, deed);
+    let (body, all) = (sent.body, sent.body.len());
     match deed {
-        Deed::BreaksOffAfter(count) => {
-            begin(stream, body.len())?;
-            stream.write_all(&body[..*count.min(&body.len())])
-        }
+        Deed::BreaksOffAfter(count) => sent.begin(stream, all, *count),
+        Deed::OtherLength(length) => sent.begin(stream, *length, 0),
         Deed::StallsAfter(count, time) => {
-            begin(stream, body.len())?;
-            stream.write_all(&body[..*count.min(&body.len())])?;
-            stream.flush()?;
+            sent.begin(stream, all, *count)?;
             thread::sleep(*time);
             Ok(())
         }
@@ -234,7 +247,7 @@ fn send_file(
             Ok(())
         }
         Deed::Slowly => {
-            begin(stream, body.len())?;
+            sent.begin(stream, all, 0)?;
             for byte in body {
                 stream.write_all(&[*byte])?;
                 thread::sleep(Duration::from_millis(1));
@@ -243,34 +256,27 @@ fn send_file(
         }
         Deed::WrongBytes => {
             // The beginning is that of a model, so that only the checksum tells.
-            let kept = 4.min(body.len());
-            let mixed = [&body[..kept], &wrong[first + kept..]].concat();
-            send(stream, status, &headers, &mixed)
+            let kept = 4_usize.saturating_sub(sent.first).min(all);
+            let wrong = body[kept..].iter().map(|byte| byte ^ 1);
+            let mixed: Vec<u8> = body[..kept].iter().copied().chain(wrong).collect();
+            send(stream, sent.status, &sent.headers, &mixed)
         }
-        Deed::Page => send(
-            stream,
-            "200 OK",
-            "content-type: text/html; charset=utf-8\r\n",
-            b"<!doctype html><p>Please sign in</p>",
-        ),
+        Deed::Page => {
+            let kind = "content-type: text/html; charset=utf-8\r\n";
+            send(stream, "200 OK", kind, PAGE)
+        }
         Deed::PageAsFile => {
-            let page = b"<!doctype html><p>Please sign in</p>".iter();
-            let page: Vec<u8> = page.copied().cycle().take(bytes.len()).collect();
-            send(
-                stream,
-                "200 OK",
-                "content-type: application/octet-stream\r\n",
-                &page,
-            )
+            let page: Vec<u8> = PAGE.iter().copied().cycle().take(bytes.len()).collect();
+            let kind = "content-type: application/octet-stream\r\n";
+            send(stream, "200 OK", kind, &page)
         }
         Deed::Redirects => {
             let location = format!("location: /elsewhere{}\r\n", request.path);
             send(stream, "302 Found", &location, b"")
         }
         Deed::Status(number) => send(stream, &format!("{number} So"), "retry-after: 0\r\n", b""),
-        Deed::OtherLength(length) => begin(stream, *length),
         Deed::Whole | Deed::IgnoresRanges | Deed::AnotherRange | Deed::NewVersion(_) => {
-            send(stream, status, &headers, body)
+            send(stream, sent.status, &sent.headers, body)
         }
     }
 }

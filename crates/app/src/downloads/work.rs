@@ -70,37 +70,49 @@ impl Inner {
     }
 
     fn download_ended(self: &Arc<Self>, run: &Run, result: Result<(), Fault>) {
-        let (is_done, first) = {
+        let place = {
             let mut jobs = self.downloads.jobs();
-            let job = jobs.find(run.id);
+            let first = jobs.find(run.id).and_then(|job| job.entry.files.first());
+            first.map(|file| self.downloads.place(file))
+        };
+        if let Some(path) = place.filter(|_| result.is_ok()) {
+            // Listed before it is told to be whole. What cannot be noted now is found in the
+            // program's folder with the next start.
+            self.store.add_model(&path).ok();
+            self.publish_models();
+        }
+        let Some(job) = self.note_end(run, &result) else {
             // Another run has it, or nobody wants it any more.
-            let Some(job) = job.filter(|job| Arc::ptr_eq(&job.stop, &run.stop)) else {
-                return;
-            };
-            job.pace.clear();
-            job.message = None;
-            job.state = match &result {
-                Ok(()) => DownloadState::Done,
-                Err(Fault::Stopped) => DownloadState::Paused,
-                Err(fault) => {
-                    job.message = Some(words::sentence(&fault.to_string()));
-                    DownloadState::Failed
-                }
-            };
-            job.entry.failure = job.message.clone();
-            let first = job.entry.files.first();
-            (result.is_ok(), first.map(|file| self.downloads.place(file)))
+            return;
         };
         // A list that cannot be written is written with the next change; the files are there.
         self.downloads.keep().ok();
-        if let Some(path) = first.filter(|_| is_done) {
-            // It lies in the program's folder, where it is found all the same.
-            self.store.add_model(&path).ok();
-            self.publish_models();
+        if job == DownloadState::Done {
+            // Perhaps it was the starter model that the line offers.
             self.publish_status();
         }
         self.publish_downloads();
         self.run_downloads();
+    }
+
+    fn note_end(&self, run: &Run, result: &Result<(), Fault>) -> Option<DownloadState> {
+        let mut jobs = self.downloads.jobs();
+        let job = jobs.find(run.id)?;
+        if !Arc::ptr_eq(&job.stop, &run.stop) {
+            return None;
+        }
+        job.pace.clear();
+        job.message = None;
+        job.state = match result {
+            Ok(()) => DownloadState::Done,
+            Err(Fault::Stopped) => DownloadState::Paused,
+            Err(fault) => {
+                job.message = Some(words::sentence(&fault.to_string()));
+                DownloadState::Failed
+            }
+        };
+        job.entry.failure = job.message.clone();
+        Some(job.state)
     }
 }
 

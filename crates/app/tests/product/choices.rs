@@ -63,8 +63,11 @@ fn a_conversation_has_choices_of_its_own_from_before_it_begins() {
     );
     // Again as all.
     app.keep_chat_settings(Some(id), None).unwrap();
-    desk.reply("abcdef");
-    assert_eq!(ask(&app, Some(id), "Again").1.message.text, "abcdef");
+    assert_eq!(
+        ask(&app, Some(id), "Again").1.message.text,
+        "cdef",
+        "the rest of it"
+    );
     let gone = app.keep_chat_settings(Some(99), None).unwrap_err();
     assert_eq!(gone.code, Code::NotFound);
 }
