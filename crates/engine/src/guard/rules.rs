@@ -230,7 +230,10 @@ pub(crate) static RULES: &[Rule] = &[
         name: "few near ties",
         broken: |e| {
             let excused = e.positions.iter().filter(|seen| seen.excused);
-            let share = e.positions.iter().map(|s| limits(e.numerics, s.spot.path).excused);
+            let share = e
+                .positions
+                .iter()
+                .map(|s| limits(e.numerics, s.spot.path).excused);
             let share = share.sum::<f64>() / e.positions.len().max(1) as f64;
             let most = (share * e.asked as f64) as usize;
             let one_more = excused.clone().nth(most)?;
