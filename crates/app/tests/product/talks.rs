@@ -230,7 +230,7 @@ fn a_card_is_read_by_the_model_and_stays_with_its_message() {
     let sent = app.send_with(None, "", &[card.id]).unwrap();
     end_of(&app, sent.turn);
     assert_eq!(sent.conversation.title, "notes.txt");
-    assert_eq!(sent.conversation.messages[0].cards, [card.clone()]);
+    assert_eq!(sent.conversation.messages[0].cards[0], card);
     let read = letters_since(&desk, before);
     assert!(read.contains("notes.txt:```zebra```"), "{read}");
     assert_eq!(app.card_text(card.id).unwrap(), "zebra\r\n");
