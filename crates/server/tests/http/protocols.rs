@@ -26,50 +26,53 @@ fn join(events: &[Value], pointer: &str) -> String {
         .collect()
 }
 
+/// The same words whole, under the pointer `whole`, and in pieces, under `piece`; `end` says where
+/// the end is told, and how.
+fn check_protocol(path: &str, mut body: Value, whole: &str, piece: &str, end: (&str, &str)) {
+    let desk = Desk::new();
+    let greedy = if path.starts_with("/api") {
+        "options"
+    } else {
+        "temperature"
+    };
+    body[greedy] = match greedy {
+        "options" => json!({ "temperature": 0 }),
+        _ => json!(0),
+    };
+    body["stream"] = json!(false);
+    reply(&desk, b"hello");
+    let answer = desk.post(path, &body).answer();
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    let json = answer.json();
+    assert_eq!(json.pointer(whole), Some(&json!("hello")), "{path}: {json}");
+    assert_eq!(json.pointer(end.0), Some(&json!(end.1)), "{path}: {json}");
+    assert_eq!(json["candor"]["backend"]["served"], json!("cpu"), "{path}");
+    let verdict = &json["candor"]["backend"]["f2"]["verdict"];
+    assert_eq!(verdict, &json!("not_needed"), "{path}");
+    assert_eq!(answer.header("x-candor-backend"), Some("cpu"), "{path}");
+    assert_eq!(
+        answer.header("x-candor-verdict"),
+        Some("not_needed"),
+        "{path}"
+    );
+    body["stream"] = json!(true);
+    reply(&desk, b"hello");
+    let answer = desk.post(path, &body).answer();
+    assert_eq!(answer.header("x-candor-backend"), Some("cpu"), "{path}");
+    let lines = answer.text().lines().filter(|line| line.starts_with('{'));
+    let mut events: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    events.extend(answer.events());
+    assert_eq!(join(&events, piece), "hello", "{path}: {}", answer.text());
+    let told = events.iter().filter(|event| event.get("candor").is_some());
+    assert_eq!(told.count(), 1, "{path}: {}", answer.text());
+}
+
 #[test]
 fn every_protocol_gives_the_same_words_whole_and_in_pieces() {
     let messages = json!([{ "role": "user", "content": "Hello" }]);
-    let check = |path: &str, body: Value, whole: &str, piece: &str, end: (&str, &str)| {
-        let desk = Desk::new();
-        let mut body = body;
-        let greedy = if path.starts_with("/api") {
-            "options"
-        } else {
-            "temperature"
-        };
-        body[greedy] = match greedy {
-            "options" => json!({ "temperature": 0 }),
-            _ => json!(0),
-        };
-        body["stream"] = json!(false);
-        reply(&desk, b"hello");
-        let answer = desk.post(path, &body).answer();
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        let json = answer.json();
-        assert_eq!(json.pointer(whole), Some(&json!("hello")), "{path}: {json}");
-        assert_eq!(json.pointer(end.0), Some(&json!(end.1)), "{path}: {json}");
-        assert_eq!(json["candor"]["backend"]["served"], json!("cpu"), "{path}");
-        let verdict = &json["candor"]["backend"]["f2"]["verdict"];
-        assert_eq!(verdict, &json!("not_needed"), "{path}");
-        assert_eq!(answer.header("x-candor-backend"), Some("cpu"), "{path}");
-        assert_eq!(
-            answer.header("x-candor-verdict"),
-            Some("not_needed"),
-            "{path}"
-        );
-        body["stream"] = json!(true);
-        reply(&desk, b"hello");
-        let answer = desk.post(path, &body).answer();
-        assert_eq!(answer.header("x-candor-backend"), Some("cpu"), "{path}");
-        let lines = answer.text().lines().filter(|line| line.starts_with('{'));
-        let mut events: Vec<Value> = lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        events.extend(answer.events());
-        assert_eq!(join(&events, piece), "hello", "{path}: {}", answer.text());
-        let told = events.iter().filter(|event| event.get("candor").is_some());
-        assert_eq!(told.count(), 1, "{path}: {}", answer.text());
-    };
+    let check = check_protocol;
     check(
         "/v1/chat/completions",
         json!({ "model": "tiny", "messages": messages }),
