@@ -21,9 +21,8 @@ use crate::error::Error;
 use crate::file_hash::{FileStamp, sha256};
 use crate::forward::Attached;
 use crate::models::{Answerer, ChatModel};
-use crate::wire::{
-    Code, EndNote, MessageId, ReplayEvent, ReplayNotes, ReplayOutcome, ReplyRecord, Role,
-};
+use crate::replay_notes::{EndNote, ReplayNotes};
+use crate::wire::{Code, MessageId, ReplayEvent, ReplayOutcome, ReplyRecord, Role};
 use crate::{chat_settings, path_id, record, words};
 
 /// How long a quiet log is waited for before it is looked at again.

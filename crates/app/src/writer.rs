@@ -19,10 +19,9 @@ use crate::file_hash::{FileStamp, sha256};
 use crate::models::{Answerer, ChatModel};
 use crate::prompt::Prompt;
 use crate::replay::{TOKENS_KEPT_MAX, hash_of_tokens, packed};
+use crate::replay_notes::{EndNote, ReplayNotes};
 use crate::turn::Turn;
-use crate::wire::{
-    Code, EndNote, MessageState, ReplayNotes, ReplyRecord, Settings, TurnEvent, WireError,
-};
+use crate::wire::{Code, MessageState, ReplyRecord, Settings, TurnEvent, WireError};
 use crate::{parts, path_id, record, wire, words};
 
 /// How often words are written to disk while a reply runs. A kill loses no more than this.
@@ -271,9 +270,9 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
                 Event::State(_) | Event::Repeats(_) | Event::Embedding(_) => {}
                 Event::Finished { reason, stats } => {
                     record::measured(record, &stats);
+                    keeper.note_end(record, reason);
                     let tokens = stats.prompt_tokens + stats.generated_tokens;
                     keeper.inner.upkeep.written(tokens, keeper.inner.instant());
-                    keeper.note_end(record, reason);
                     return Ended::Well(record::state_of(reason));
                 }
                 Event::Failed { code, message } => return Ended::Badly(code, message),

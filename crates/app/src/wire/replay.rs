@@ -1,10 +1,8 @@
 //! A reply that is written once more, to see whether it comes out the same.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 #[cfg(feature = "bindings")]
 use ts_rs::TS;
-
-use super::ChatSettings;
 
 /// How a replay goes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -72,37 +70,4 @@ pub enum ReplayOutcome {
     },
     /// The user stopped it.
     Stopped,
-}
-
-/// What a replay needs beside the record. It stays in the store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ReplayNotes {
-    /// Milliseconds since 1970 when the prompt was made: templates may write the date.
-    pub asked_ms: i64,
-    /// What was chosen for the conversation.
-    pub chat: ChatSettings,
-    /// Tokens that the context held.
-    pub context: u32,
-    /// Size of the model file.
-    pub file_size_bytes: u64,
-    /// Its time, in nanoseconds since 1970.
-    pub file_changed_ns: u64,
-    /// The id of its path.
-    pub file: String,
-    /// The tokens of the reply, each as LEB128, in hexadecimal digits; as far as they are kept.
-    pub tokens: String,
-    /// How the reply ended.
-    pub ended: EndNote,
-}
-
-/// How a reply ended, as a replay has to know it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EndNote {
-    /// By itself: the model's end, or words that end it.
-    ByItself,
-    /// From outside: a limit, or the user.
-    #[default]
-    Cut,
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "bindings")]
 use ts_rs::TS;
 
-use super::{Conversation, Message, ReplayNotes, Sampling, WireError};
+use super::{Conversation, Message, Sampling, WireError};
+use crate::replay_notes::ReplayNotes;
 
 /// What is known of how a reply was written: the quiet line under it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
