@@ -53,14 +53,14 @@ mod words;
 mod writer;
 
 pub use app::App;
-pub use compose::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe_child};
 pub use candor_engine::guard::Power;
+pub use compose::{PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, probe_child};
 pub use config::{AppConfig, Clock, Machine};
 pub use downloads::{Network, StarterDownload};
 pub use error::Error;
 pub use forward::{Attached, TurnReader};
 pub use news::{Listener, News};
 pub use paths::{AppPaths, PathRequest, System};
-pub use talk::looks_like_model;
 pub use replay::ReplayReader;
 pub use replay_notes::{EndNote, ReplayNotes};
+pub use talk::looks_like_model;

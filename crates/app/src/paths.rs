@@ -114,14 +114,14 @@ impl AppPaths {
         self.config.join("settings.json")
     }
 
-    /// Downloads that are not whole.
-    pub fn downloads_file(&self) -> PathBuf {
-        self.data.join("downloads.json")
-    }
-
     /// The hashes of model files.
     pub fn file_hashes(&self) -> PathBuf {
         self.cache.join("file-hashes.json")
+    }
+
+    /// Downloads that are not whole.
+    pub fn downloads_file(&self) -> PathBuf {
+        self.data.join("downloads.json")
     }
 
     /// What was proven of graphics cards.
