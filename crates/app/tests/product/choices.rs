@@ -29,7 +29,7 @@ fn a_model_has_choices_of_its_own() {
     load(&app, &desk.model);
     assert_eq!(app.status().model.unwrap().context, 512);
     // It is counted for that as well.
-    let fits = app.model_fits(&[entry.id.clone()]).unwrap();
+    let fits = app.model_fits(std::slice::from_ref(&entry.id)).unwrap();
     assert_eq!(fits[0].fit.as_ref().unwrap().context, Some(512));
     let details = app.model_details(&entry.id).unwrap();
     assert_eq!(details.fit.unwrap().context, Some(512));

@@ -30,7 +30,6 @@ fn a_model_takes_as_much_memory_as_was_said() {
     #[expect(clippy::disallowed_methods, reason = "a test is its own root")]
     let is_alone = std::env::var_os(ALONE).is_some();
     if !is_alone {
-        #[expect(clippy::disallowed_methods, reason = "a test is its own root")]
         let program = std::env::current_exe().unwrap();
         let test = "room::a_model_takes_as_much_memory_as_was_said";
         let mut again = std::process::Command::new(program);
