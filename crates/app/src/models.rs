@@ -42,6 +42,9 @@ impl ChatModel {
     fn new(loaded: Arc<LoadedModel>, limit: Option<ContextLimit>, to: &Destination) -> Self {
         let index = loaded.model.file.index();
         let format = ChatFormat::new(index.chat_template.as_deref(), loaded.tokenizer.controls());
+        let on_card = loaded
+            .ctx_wished
+            .map(|wanted| ContextLimit::Memory { wanted });
         let facts = ModelFacts {
             name: model_name(&loaded.path),
             file: loaded.path.to_string_lossy().into_owned(),
@@ -49,7 +52,7 @@ impl ChatModel {
             quantization: facts::quantization(index),
             context: loaded.ctx_len as u64,
             trained: loaded.model.graph.hparams.context_length as u64,
-            context_limit: limit,
+            context_limit: limit.or(on_card),
             template_fallback: format.fallback().map(ToString::to_string),
             device: loaded.device.clone(),
             proof: loaded.proof.clone(),
