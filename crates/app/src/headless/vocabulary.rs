@@ -128,40 +128,40 @@ pub(crate) fn render_with(
     messages: &[Value],
     options: &RenderOptions,
 ) -> Result<Rendered, TokenizerError> {
-        let mut variables = options.variables.clone();
-        let messages = match take(&mut variables, "messages", Value::is_array) {
-            Some(Value::Array(messages)) => messages,
-            _ => messages.to_vec(),
-        };
-        let tools = match take(&mut variables, "tools", Value::is_array) {
-            Some(Value::Array(tools)) => tools,
-            _ => Vec::new(),
-        };
-        let mut request = RenderRequest::new(tokenizer, &messages);
-        request.tools = &tools;
-        request.generation = options.generation;
-        request.now = options.now;
-        for (name, spelling) in [
-            ("bos_token", &mut request.bos),
-            ("eos_token", &mut request.eos),
-        ] {
-            if let Some(Value::String(text)) = take(&mut variables, name, Value::is_string) {
-                *spelling = text;
-            }
+    let mut variables = options.variables.clone();
+    let messages = match take(&mut variables, "messages", Value::is_array) {
+        Some(Value::Array(messages)) => messages,
+        _ => messages.to_vec(),
+    };
+    let tools = match take(&mut variables, "tools", Value::is_array) {
+        Some(Value::Array(tools)) => tools,
+        _ => Vec::new(),
+    };
+    let mut request = RenderRequest::new(tokenizer, &messages);
+    request.tools = &tools;
+    request.generation = options.generation;
+    request.now = options.now;
+    for (name, spelling) in [
+        ("bos_token", &mut request.bos),
+        ("eos_token", &mut request.eos),
+    ] {
+        if let Some(Value::String(text)) = take(&mut variables, name, Value::is_string) {
+            *spelling = text;
         }
-        match take(&mut variables, "add_generation_prompt", Value::is_boolean) {
-            Some(Value::Bool(true)) => request.generation = Generation::Prompt,
-            Some(_) => request.generation = Generation::None,
-            None => {}
-        }
-        request.extra = variables;
-        let rendered = format.render(&request);
-        Ok(Rendered {
-            ids: tokenizer.encode(&rendered.prompt, Ends::Chat)?,
-            prompt: rendered.prompt.text,
-            fallback: rendered.fallback.map(|fallback| fallback.to_string()),
-            end_strings: rendered.end_strings,
-        })
+    }
+    match take(&mut variables, "add_generation_prompt", Value::is_boolean) {
+        Some(Value::Bool(true)) => request.generation = Generation::Prompt,
+        Some(_) => request.generation = Generation::None,
+        None => {}
+    }
+    request.extra = variables;
+    let rendered = format.render(&request);
+    Ok(Rendered {
+        ids: tokenizer.encode(&rendered.prompt, Ends::Chat)?,
+        prompt: rendered.prompt.text,
+        fallback: rendered.fallback.map(|fallback| fallback.to_string()),
+        end_strings: rendered.end_strings,
+    })
 }
 
 /// A file without a vocabulary may not be meant to have one.
