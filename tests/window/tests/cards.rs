@@ -194,3 +194,36 @@ fn the_processor_of_ones_own_choice_is_no_fault_and_can_be_taken_back() -> Resul
     })?;
     window.close()
 }
+
+/// A window in which a card is just being checked.
+fn checking(needs: &Requirements) -> Result<(Folder, Home, Window)> {
+    let (folder, home, window) = opened(needs, Driver::Simulated, "")?;
+    eventually("the card is being checked", LOAD_LIMIT, || {
+        let banner = window.banner()?;
+        Ok((banner.kind == "proving").then_some(()))
+    })?;
+    Ok((folder, home, window))
+}
+
+#[test]
+fn a_check_can_be_stopped_or_left_out() -> Result<()> {
+    let Some(needs) = Requirements::find("the buttons beside a check of a card") else {
+        return Ok(());
+    };
+    let (_folder, _home, window) = checking(&needs)?;
+    window.click("[data-testid=banner-use-cpu]")?;
+    let banner = window.wait_for_model("tiny.gguf")?;
+    ensure!(
+        banner.kind == "cpu" && banner.reason.contains("chosen by you"),
+        "{banner:?}"
+    );
+    window.close()?;
+
+    let (_folder, _home, window) = checking(&needs)?;
+    window.click("[data-testid=banner-stop-loading]")?;
+    eventually("no model is open", LOAD_LIMIT, || {
+        let banner = window.banner()?;
+        Ok((banner.kind == "no-model").then_some(()))
+    })?;
+    window.close()
+}
