@@ -1,6 +1,7 @@
 //! Bugs planted in the kernels as they ship: the guard rejects each, and names the node whose
 //! kernel it is in.
 #![cfg(not(feature = "real-driver"))]
+#![expect(clippy::print_stderr, reason = "a test says what it measured")]
 
 mod common;
 
@@ -8,31 +9,46 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use candor_backend::{
-    Backend, CancelToken, DeviceInfo, DeviceKind, KvType, Loaded, Model, OpenOptions, Part,
-    Precision, Session, Step,
+    Backend, Batch, CancelToken, DeviceInfo, DeviceKind, KvType, Loaded, Model, OpenOptions, Part,
+    Precision, Session, Step, Want,
 };
 use candor_cpu::{CpuBackend, CpuConfig};
 use candor_cuda::CudaBackend;
 use candor_engine::guard::{
-    Candidate, Mode, Policy, Probe, Reference, Report, Subject, Verdict, VerdictId, Watching,
+    Candidate, Mode, Path, Policy, Probe, Reference, Report, Subject, Verdict, VerdictId, Watching,
     verify,
 };
 use candor_text::{Tokenizer, TokenizerError};
 use simcuda::{Library, scenario};
 
-use common::{Unwatched, golden_model, load, simulated};
+use common::{SLOT, Unwatched, forward, golden_model, load, simulated};
 
 /// Tokens of the sessions: the built-in probe and one more, with room.
 const CTX_LEN: usize = 512;
 
-fn options(precision: Precision) -> OpenOptions {
+/// Tokens of sessions that have a graph for longer contexts as well.
+const LONG_CTX_LEN: usize = 4_096;
+
+/// Tokens of a conversation of before: more than the probe has.
+const CONVERSATION_TOKENS: u32 = 300;
+
+/// What a session has computed before it is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// Its memory is as the card gave it, which is full of NaN where it is simulated.
+    Nothing,
+    /// It has held another conversation, of which the context still has every row.
+    Conversation,
+}
+
+fn options(precision: Precision, ctx_len: usize) -> OpenOptions {
     OpenOptions {
         kv: match precision {
             Precision::Exact => KvType::F32,
             Precision::Fast => KvType::F16,
         },
         precision,
-        ..common::options(CTX_LEN)
+        ..common::options(ctx_len)
     }
 }
 
@@ -55,11 +71,33 @@ fn device() -> DeviceInfo {
     }
 }
 
+/// Fills the context once for each layer, so that no layer's rows are computed from NaN any more.
+fn converse(session: &mut dyn Session, model: &Model) {
+    let vocabulary = model.graph.hparams.vocabulary as u32;
+    let tokens: Vec<u32> = (0..CONVERSATION_TOKENS)
+        .map(|i| (i * 37 + 11) % vocabulary)
+        .collect();
+    for _ in 0..model.graph.state.len() {
+        for part in tokens.chunks(97) {
+            forward(session, &Batch::of_slot(SLOT, part, Want::Nothing));
+        }
+        session.reset(SLOT).expect("the slot is there");
+    }
+}
+
 /// Judges the card over the built-in probe.
 fn verdict(model: &Arc<Model>) -> Verdict {
+    verdict_in(model, CTX_LEN, Before::Nothing)
+}
+
+fn verdict_in(model: &Arc<Model>, ctx_len: usize, before: Before) -> Verdict {
     let processor = processor(model);
     let card = load(&mut CudaBackend::new(simulated()), model).expect("the model loads");
-    let session = card.open(options(Precision::Fast)).expect("it opens");
+    let session = card.open(options(Precision::Fast, ctx_len));
+    let mut session = session.expect("it opens");
+    if before == Before::Conversation {
+        converse(&mut *session, model);
+    }
     let spec = model.file.index().tokenizer.as_ref();
     let tokenizer = match spec.map(Tokenizer::from_spec) {
         Some(Ok(tokenizer)) => tokenizer,
@@ -69,11 +107,12 @@ fn verdict(model: &Arc<Model>) -> Verdict {
     let subject = Subject {
         model,
         tokenizer: &tokenizer,
-        ctx_len: CTX_LEN,
+        ctx_len,
     };
     let probe = Probe::built_in(subject).expect("the context holds it");
     let mut open = || -> Result<Box<dyn Session>, String> {
-        Ok(processor.open(options(Precision::Exact)).expect("it opens"))
+        let options = options(Precision::Exact, ctx_len);
+        Ok(processor.open(options).expect("it opens"))
     };
     let mut reference = Reference {
         model,
@@ -101,8 +140,8 @@ fn report(verdict: &Verdict) -> &Report {
 }
 
 /// The card with a planted bug is rejected, by this rule, at this node.
-fn check(library: Library, model: &str, rule: &str, node: &str) {
-    let verdict = verdict(&golden_model(model));
+fn check(library: Library, (model, before): (&str, Before), rule: &str, node: &str) {
+    let verdict = verdict_in(&golden_model(model), CTX_LEN, before);
     assert!(
         library.counters().mutations() > 0,
         "there is a bug in what was loaded"
@@ -119,11 +158,15 @@ fn check(library: Library, model: &str, rule: &str, node: &str) {
 
 /// A bug, the model that shows it, and what the guard has to say.
 macro_rules! planted {
-    ($($(#[$doc:meta])* $name:ident: $bug:literal, $model:ident, $rule:ident, $node:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $bug:literal, $model:ident $($before:ident)?, $rule:ident,
+        $node:literal;)*) => {
         $(scenario!($(#[$doc])* $name, $bug, |library: Library| {
-            check(library, $model, $rule, $node);
+            let before = planted!(@before $($before)?);
+            check(library, ($model, before), $rule, $node);
         });)*
     };
+    (@before) => { Before::Nothing };
+    (@before $before:ident) => { Before::$before };
 }
 
 /// A small model of the usual form, and one with experts.
@@ -160,17 +203,65 @@ planted! {
         DENSE, NUMBERS, "blk.0.ffn";
 }
 
+/// The kernels as they ship, over a model of each kind of graph.
+macro_rules! accepted {
+    ($($name:ident: $model:literal;)*) => {
+        $(scenario!($name, "", |library: Library| {
+            check_accepted(library, $model);
+        });)*
+    };
+}
+
+/// All of the golden models were accepted; these are those that differ most, and take the least.
+fn check_accepted(library: Library, model: &str) {
+    let verdict = verdict(&golden_model(model));
+    let report = report(&verdict);
+    eprintln!(
+        "{model}: cosine {:.5}, kl {:.5}, mean {:.6}, same {:.1} %, ties {} ({:.4}), {:.0} ms",
+        report.min_cosine,
+        report.max_kl,
+        report.mean_kl,
+        100.0 * report.argmax_agreement,
+        report.near_ties,
+        report.tie_distance,
+        report.candidate_ms,
+    );
+    assert!(matches!(verdict, Verdict::Accepted { .. }), "{report}");
+    assert_eq!((report.positions, report.asked), (289, 289));
+    assert_eq!(library.counters().mutations(), 0);
+}
+
+accepted! {
+    llama_f32_is_accepted: "s01-llama-f32.gguf";
+    llama_q8_0_is_accepted: "s04-llama-q8_0.gguf";
+    qwen2_q4_k_is_accepted: "s10-qwen2-q4_k_m.gguf";
+    gemma3_q4_0_is_accepted: "s16-gemma3-q4_0.gguf";
+    qwen35_f16_is_accepted: "s18-qwen35-f16.gguf";
+    qwen3moe_mxfp4_is_accepted: "s15-qwen3moe-mxfp4.gguf";
+    gpt_oss_mxfp4_is_accepted: "s27-gpt-oss-mxfp4.gguf";
+    granitemoe_q8_0_is_accepted: "s33-granitemoe-q8_0.gguf";
+    mixtral_q5_0_is_accepted: "s34-mixtral-q5_0.gguf";
+}
+
+/// A context has a graph of its own for each reach. What is wrong in that of long ones alone is
+/// found where the context is short: a kernel of the first layer fails in the first run of it.
+fn check_longer(library: Library) {
+    let model = golden_model(DENSE);
+    let verdict = verdict_in(&model, LONG_CTX_LEN, Before::Nothing);
+    let report = report(&verdict);
+    assert_eq!((report.positions, report.ways), (289, 4), "{report}");
+    assert!(library.counters().launches() > 0);
+    let bad = report.first_bad.as_ref().expect("it is rejected");
+    assert_eq!(bad.way, Some(LONG_CTX_LEN), "{report}");
+    assert_eq!(bad.path, Path::Decode, "{report}");
+}
+
+// The model has three layers, so the fourth run of the kernel is the first for a longer context.
 scenario!(
-    without_a_bug_the_card_is_accepted,
-    "",
+    a_fault_of_the_graph_for_long_contexts_is_found_in_short_ones,
+    "kernel=attention_decode*:scaled:4",
     |library: Library| {
-        let verdict = verdict(&golden_model(DENSE));
-        assert!(
-            matches!(verdict, Verdict::Accepted { .. }),
-            "{}",
-            report(&verdict)
-        );
-        assert_eq!(library.counters().mutations(), 0);
+        check_longer(library);
     }
 );
 
