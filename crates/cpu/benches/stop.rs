@@ -1,11 +1,12 @@
 //! Stop while a prompt is read: how long the session goes on computing, and whether it is right
 //! afterwards.
 //!
-//! `cargo bench -p candor-cpu --bench stop -- MODEL [TRIES]` reads a prompt of 4,096 tokens again
-//! and again, cancels each time at another place, and prints the distribution of the times from the
-//! cancellation to the end of the call, in milliseconds. After each, what was kept is read on to the
-//! end, and the sixteen best logits there are compared with those of an undisturbed reading, bit for
-//! bit. It panics if they differ, or if a try takes longer than the limit.
+//! `cargo bench -p candor-cpu --bench stop -- MODEL [TRIES]` reads a prompt of 4,096 tokens in chunks
+//! of 512. Each chunk is cancelled again and again, at places from its first to its last
+//! millisecond, and then read to its end: the sixteen best logits there are compared with those of
+//! an undisturbed reading, bit for bit. It prints the distribution of the times from the
+//! cancellation to the end of the call, in milliseconds, and panics if a chunk's logits differ, or
+//! if a try takes longer than the limit.
 #![allow(clippy::print_stdout)]
 
 mod common;
@@ -37,22 +38,32 @@ fn main() {
     let loaded = common::load(&path, CpuConfig::new(default_threads()));
     let mut session = common::open(&*loaded, TOKENS, KvType::F16);
     let ids = common::ids(&*session, TOKENS);
-    let start = Instant::now();
-    let expected = read(&mut *session, &ids);
-    let whole = start.elapsed();
+    let expected: Vec<(Best, Duration)> = ids
+        .chunks(common::CHUNK)
+        .map(|chunk| read(&mut *session, chunk))
+        .collect();
+    let whole: Duration = expected.iter().map(|(_, took)| *took).sum();
     println!("reading {TOKENS} tokens takes {:.2} s", whole.as_secs_f64());
+    session.reset(common::SLOT).expect("a new beginning");
+    let each = tries.div_ceil(expected.len());
     let mut times = Vec::new();
-    for number in 0..tries {
-        session.reset(common::SLOT).expect("a new beginning");
-        // From the first hundredth of the reading to the last.
-        let after = whole.mul_f64((number as f64 + 0.5) / tries as f64);
-        let Some(took) = stop(&mut *session, &ids, after) else {
-            println!("try {number}: the reading was done before the Stop");
-            continue;
-        };
-        times.push(took);
+    for (chunk, (best, took)) in ids.chunks(common::CHUNK).zip(&expected) {
         let kept = session.position(common::SLOT);
-        assert_eq!(read(&mut *session, &ids[kept..]), expected, "try {number}");
+        for number in 0..each {
+            let after = took.mul_f64((number as f64 + 0.5) / each as f64);
+            match stop(&mut *session, chunk, after) {
+                Some(time) => times.push(time),
+                None => println!("after {after:?}: it was done before the Stop"),
+            }
+            let reached = session
+                .seek(common::SLOT, kept)
+                .expect("a place in the text");
+            assert_eq!(reached, kept, "what was read before is still there");
+        }
+        assert!(
+            read(&mut *session, chunk).0 == *best,
+            "other logits behind {kept} tokens"
+        );
     }
     times.sort();
     let at = |percent: usize| {
@@ -60,7 +71,7 @@ fn main() {
         times[rank].as_secs_f64() * 1e3
     };
     println!(
-        "{} stops: median {:.1} ms, 95 % {:.1} ms, worst {:.1} ms; the state was right after each",
+        "{} stops: median {:.1} ms, 95 % {:.1} ms, worst {:.1} ms; the state was right afterwards",
         times.len(),
         at(50),
         at(95),
@@ -72,36 +83,34 @@ fn main() {
     );
 }
 
-/// Reads tokens to the end and gives the bits of the best logits behind them.
-fn read(session: &mut dyn Session, ids: &[u32]) -> Vec<(u32, u32)> {
-    let mut best = Vec::new();
-    for chunk in ids.chunks(common::CHUNK) {
-        let (outcome, rows) = common::forward(session, chunk, &CancelToken::new());
-        assert_eq!(outcome, Outcome::Done);
-        if let Some(RowOutput::Top { best: found, .. }) = rows.outputs.last() {
-            best = found
-                .iter()
-                .map(|(id, logit)| (*id, logit.to_bits()))
-                .collect();
-        }
-    }
-    best
+/// The best tokens and the bits of their logits.
+type Best = Vec<(u32, u32)>;
+
+/// Reads a chunk to its end; gives what is best behind it, and how long it took.
+fn read(session: &mut dyn Session, chunk: &[u32]) -> (Best, Duration) {
+    let start = Instant::now();
+    let (outcome, rows) = common::forward(session, chunk, &CancelToken::new());
+    assert_eq!(outcome, Outcome::Done);
+    let Some(RowOutput::Top { best, .. }) = rows.outputs.last() else {
+        panic!("the best were asked for");
+    };
+    let bits = |(id, logit): &(u32, f32)| (*id, logit.to_bits());
+    (best.iter().map(bits).collect(), start.elapsed())
 }
 
-/// Reads, and cancels after some time. How long the session went on; none if it was done before.
-fn stop(session: &mut dyn Session, ids: &[u32], after: Duration) -> Option<Duration> {
+/// Reads a chunk, and cancels after some time. How long the session went on; none if it was done
+/// before.
+fn stop(session: &mut dyn Session, chunk: &[u32], after: Duration) -> Option<Duration> {
     let cancel = CancelToken::new();
     let pressed = Mutex::new(None);
     let stopped = thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(after);
-            let mut pressed = pressed.lock().expect("nobody panics here");
-            *pressed = Some(Instant::now());
+            *pressed.lock().expect("nobody panics here") = Some(Instant::now());
             cancel.cancel();
         });
-        ids.chunks(common::CHUNK)
-            .any(|chunk| common::forward(session, chunk, &cancel).0 == Outcome::Cancelled)
-            .then(Instant::now)
+        let (outcome, _) = common::forward(session, chunk, &cancel);
+        (outcome == Outcome::Cancelled).then(Instant::now)
     })?;
     let pressed = pressed.into_inner().ok().flatten()?;
     Some(stopped.saturating_duration_since(pressed))

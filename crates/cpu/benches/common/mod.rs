@@ -53,7 +53,11 @@ pub(crate) fn ids(session: &dyn Session, count: usize) -> Vec<u32> {
 }
 
 /// Reads or writes some tokens; the outputs are those of the last one.
-pub(crate) fn forward(session: &mut dyn Session, ids: &[u32], cancel: &CancelToken) -> (Outcome, Rows) {
+pub(crate) fn forward(
+    session: &mut dyn Session,
+    ids: &[u32],
+    cancel: &CancelToken,
+) -> (Outcome, Rows) {
     let mut rows = Rows::default();
     let batch = Batch::of_slot(SLOT, ids, Want::Top { k: 16 });
     let ticket = session
