@@ -8,6 +8,7 @@
 
 mod data;
 mod eight_bits;
+mod old_processor;
 mod real;
 mod runner;
 mod synthetic;

@@ -169,7 +169,7 @@ fn check_trace(golden: &Golden, case: &Case, numbers: &[f32], kind: Kind) {
 macro_rules! models {
     ($($name:ident: $file:literal $kind:ident $fast:ident,)*) => { $(
         #[test]
-        fn $name() {
+        pub(crate) fn $name() {
             check($file, Kind::$kind, Fast::$fast);
         }
     )* };
