@@ -12,5 +12,68 @@ pub(crate) mod replies;
 pub(crate) mod window;
 
 use candor_app::wire::WireError;
+use tauri::Wry;
+use tauri::ipc::Invoke;
 
 type Answer<T> = Result<T, WireError>;
+
+/// Finds the command of a call.
+pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static {
+    tauri::generate_handler![
+        chats::chat_settings,
+        chats::keep_chat_settings,
+        chats::preview_template,
+        conversations::add_card,
+        conversations::card_text,
+        conversations::count_tokens,
+        conversations::delete_conversation,
+        conversations::duplicate,
+        conversations::edit_reply,
+        conversations::export_conversations,
+        conversations::import_conversations,
+        conversations::keep_unsent,
+        conversations::open_conversation,
+        conversations::pick_card,
+        conversations::place_conversation,
+        conversations::rename_conversation,
+        conversations::rename_folder,
+        conversations::restore_conversation,
+        conversations::search,
+        conversations::show_message,
+        downloads::download_starter,
+        downloads::hub_files,
+        downloads::hub_search,
+        downloads::pause_download,
+        downloads::remove_download,
+        downloads::resume_download,
+        downloads::start_download,
+        models::add_model,
+        models::add_model_folder,
+        models::check_again,
+        models::forget_model,
+        models::load_model,
+        models::model_details,
+        models::model_fits,
+        models::pick_folder,
+        models::pick_model,
+        models::remove_model_folder,
+        models::search_folders,
+        models::stop_loading,
+        models::use_cpu,
+        models::use_gpu,
+        replies::attach,
+        replies::continue_reply,
+        replies::edit_question,
+        replies::regenerate,
+        replies::replay,
+        replies::reply_file_hash,
+        replies::send,
+        replies::stop,
+        replies::stop_replay,
+        replies::stop_writing,
+        window::bootstrap,
+        window::close_window,
+        window::open_link,
+        window::save_settings,
+    ]
+}
