@@ -78,15 +78,14 @@ pub trait Session {
     ) -> Result<Outcome, SessionError>;
 
     /// Lengths of context, in ascending order, up to each of which a few rows are computed in a way
-    /// of its own. One that is as long as the context where length decides nothing.
-    fn ways(&self) -> Vec<usize> {
-        vec![self.ctx_len()]
-    }
+    /// of its own. One that is as long as the context where length decides nothing. Every session
+    /// has to say so itself: a way that is not named is not judged.
+    fn ways(&self) -> Vec<usize>;
 
     /// From now on a few rows are computed in the way of at least this length, whatever their
     /// positions; 0 for the way that fits. So each can be judged at positions whose results are
     /// known.
-    fn take_way(&mut self, _context: usize) {}
+    fn take_way(&mut self, context: usize);
 
     /// From now on at most so many threads compute: somebody else is to have the others.
     fn at_ease(&mut self, _threads: usize) {}

@@ -194,6 +194,13 @@ impl Session for CpuSession {
         self.compute(batch, cancel, Some(tap), rows)
     }
 
+    fn ways(&self) -> Vec<usize> {
+        vec![self.ctx_len()]
+    }
+
+    /// There is one way.
+    fn take_way(&mut self, _context: usize) {}
+
     fn at_ease(&mut self, threads: usize) {
         self.threads_most = threads;
     }

@@ -180,6 +180,9 @@ impl Session for ScriptedSession {
         }
     }
 
+    /// All ways give what the script says.
+    fn take_way(&mut self, _context: usize) {}
+
     fn offers(&self, want: Want) -> bool {
         want != Want::Hidden || self.script.lock().plan.offers_rows
     }
