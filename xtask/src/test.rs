@@ -3,7 +3,9 @@
 use anyhow::{Result, bail};
 
 use crate::shares::Shares;
-use crate::{bindings, clients, command, kernels, models, node, packages, project, ui, vocabularies};
+use crate::{
+    bindings, clients, command, kernels, models, node, packages, project, ui, vocabularies,
+};
 
 /// A window of a laptop's size, in true colour.
 const SCREEN: &str = "-screen 0 1280x800x24";

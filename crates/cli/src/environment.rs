@@ -36,7 +36,9 @@ pub(crate) fn fresh_seed() -> u64 {
 
 /// The key that programs have to carry to be answered, if one is set.
 pub(crate) fn api_key() -> Option<String> {
-    env::var("CANDOR_API_KEY").ok().filter(|key| !key.is_empty())
+    env::var("CANDOR_API_KEY")
+        .ok()
+        .filter(|key| !key.is_empty())
 }
 
 /// How this program asks for the driver: in a child of its own.

@@ -26,10 +26,10 @@ pub use candor_engine::{
     REPEAT_PENALTY_MIN, REPLY_TOKENS_MAX, Repeated, RequestError, Reuse, Sampling, Stats,
     TEMPERATURE_MAX, TextSide, TurnCode, TurnLog,
 };
-pub use candor_engine::{FirstBad, LoadStage, Located, Mode, NodeDistance, Proof, Report, Served};
 pub use candor_engine::{
     DRY_BASE_MAX, DRY_BASE_MIN, DRY_LENGTH_MAX, DRY_MULTIPLIER_MAX, DRY_WINDOW_MAX, PENALTY_MAX,
 };
+pub use candor_engine::{FirstBad, LoadStage, Located, Mode, NodeDistance, Proof, Report, Served};
 pub use candor_modelfile::{Assumed, AssumedError};
 pub use candor_text::{
     ChatFormat, Ends, Generation, LocalTime, Prompt, STOP_BYTES_MAX, STOP_STRINGS_MAX, Show,
