@@ -19,9 +19,18 @@ pub(crate) struct RemoteSession {
     about: About,
     /// Where each slot stands, as of the last answer.
     positions: Vec<usize>,
-    /// The forwards under way, and who may stop them.
-    open: Vec<(u64, CancelToken)>,
+    /// The forwards under way.
+    open: Vec<Forward>,
     way: usize,
+}
+
+/// A forward under way.
+struct Forward {
+    ticket: u64,
+    /// Who may stop it.
+    cancel: CancelToken,
+    /// Its slots, and where they stood before it.
+    before: Vec<(SlotId, usize)>,
 }
 
 /// Who waits for a forward that may be stopped.
@@ -135,6 +144,10 @@ const LEFT: u64 = 0;
 
 impl Session for RemoteSession {
     fn submit(&mut self, batch: &Batch, cancel: &CancelToken) -> Result<Ticket, SessionError> {
+        let mut before: Vec<_> = batch.rows.iter().map(|row| row.slot).collect();
+        before.dedup();
+        let before = before.into_iter().map(|slot| (slot, self.position(slot)));
+        let before = before.collect();
         let (batch, token) = (batch.clone(), cancel.clone());
         let submitted = self.ask(&mut Stoppable(cancel), move |session, line| {
             let submitted = session.submit(&batch, &token);
@@ -150,16 +163,20 @@ impl Session for RemoteSession {
             Err(Silence::Left) => LEFT,
             Err(silence) => return Err(lost(silence)),
         };
-        self.open.push((ticket, cancel.clone()));
+        self.open.push(Forward {
+            ticket,
+            cancel: cancel.clone(),
+            before,
+        });
         Ok(Ticket(ticket))
     }
 
     fn collect(&mut self, ticket: Ticket, rows: &mut Rows) -> Result<Outcome, SessionError> {
-        let at = self.open.iter().position(|(open, _)| *open == ticket.0);
+        let at = self.open.iter().position(|open| open.ticket == ticket.0);
         let Some(at) = at else {
             return Err(SessionError::BadTicket);
         };
-        let (_, cancel) = self.open.remove(at);
+        let Forward { cancel, before, .. } = self.open.remove(at);
         rows.outputs.clear();
         if ticket.0 == LEFT {
             return Ok(Outcome::Cancelled);
@@ -175,7 +192,16 @@ impl Session for RemoteSession {
                 *rows = given;
                 Ok(outcome)
             }
-            Err(silence) => ended(silence),
+            Err(silence) => {
+                // Its slots moved on when it was submitted; the thread takes that back once the
+                // driver answers, and every question from now on is answered after it.
+                for (SlotId(slot), position) in before {
+                    if let Some(stands) = self.positions.get_mut(slot) {
+                        *stands = position;
+                    }
+                }
+                ended(silence)
+            }
         }
     }
 
