@@ -562,16 +562,11 @@ extern "C" fn wait_for_ever() {
     }
 }
 
-unsafe extern "C" {
-    fn atexit(act: extern "C" fn()) -> i32;
-}
-
 scenario!(
     a_program_ends_though_the_driver_would_wait_for_its_thread,
     "",
     |library: Library| {
-        // SAFETY: the function is there as long as the program.
-        assert_eq!(unsafe { atexit(wait_for_ever) }, 0);
+        assert!(simcuda::scenario::at_exit(wait_for_ever));
         let mut backend = CudaBackend::among(&cards(), simulated());
         hang(library, "cuMemAlloc_v2");
         let lost = load(&mut backend, &golden_model(MODEL)).map(|_| ());

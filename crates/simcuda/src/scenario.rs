@@ -46,6 +46,16 @@ macro_rules! scenario {
     };
 }
 
+/// Has something done when this process ends, as a driver's library does, and says whether it will
+/// be.
+pub fn at_exit(act: extern "C" fn()) -> bool {
+    unsafe extern "C" {
+        fn atexit(act: extern "C" fn()) -> std::ffi::c_int;
+    }
+    // SAFETY: the function is there as long as the program, and takes any function of this kind.
+    unsafe { atexit(act) == 0 }
+}
+
 /// What [`scenario!`](crate::scenario!) does.
 ///
 /// # Panics

@@ -55,6 +55,23 @@ impl Heart {
         self.beats.load(Ordering::Relaxed)
     }
 
+    /// What the driver is asked to do now.
+    fn doing(&self) -> Doing {
+        let doing = usize::from(self.doing.load(Ordering::Relaxed));
+        ALL[doing.min(ALL.len() - 1)].0
+    }
+
+    /// Whether the driver was asked for something and has not answered. Otherwise the thread is at
+    /// work of its own: it may wait for a slow disk, for which no driver is to blame.
+    pub(super) fn waits_for_the_driver(&self) -> bool {
+        self.doing() != Doing::Nothing
+    }
+
+    /// Whether it is at what may take a healthy driver long.
+    pub(super) fn is_at_long_work(&self) -> bool {
+        matches!(self.doing(), Doing::Translating | Doing::GivingMemory)
+    }
+
     /// What the driver does, as the end of "it did not answer while".
     pub(super) fn words(&self) -> &'static str {
         let doing = usize::from(self.doing.load(Ordering::Relaxed));
@@ -86,7 +103,14 @@ mod tests {
             assert_ne!(heart.beats(), before);
         }
         heart.begin(Doing::Computing);
+        assert!(heart.waits_for_the_driver() && !heart.is_at_long_work());
         heart.end();
         assert_eq!(heart.words(), ALL[0].1);
+        assert!(
+            !heart.waits_for_the_driver(),
+            "a slow disk is not its fault"
+        );
+        heart.begin(Doing::Translating);
+        assert!(heart.waits_for_the_driver() && heart.is_at_long_work());
     }
 }

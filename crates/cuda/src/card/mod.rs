@@ -161,7 +161,8 @@ impl Card {
         asker: &mut dyn Asker,
         job: impl FnOnce(&mut Desk, &Line) -> T + Send + 'static,
     ) -> Result<T, Silence> {
-        let limit = match self.owes.load(Ordering::Relaxed) {
+        let is_in_doubt = self.owes.load(Ordering::Relaxed) && !self.heart.is_at_long_work();
+        let limit = match is_in_doubt {
             true => self.patience.doubtful,
             false => self.patience.answer,
         };
@@ -202,11 +203,13 @@ impl Card {
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) => {
                     let silent = silence.lasts(look);
-                    if silent >= limit {
+                    if silent >= limit && self.heart.waits_for_the_driver() {
                         return Err(self.give_up(silent));
                     }
                     if silent >= self.patience.leave && asker.wants_to_leave() && promise.leave() {
                         self.owes.store(true, Ordering::Relaxed);
+                        // It may never answer, and the program may end before that is known.
+                        leave::leave_out_what_waits();
                         return Err(Silence::Left);
                     }
                     continue;
