@@ -1,9 +1,9 @@
 //! The local server: the protocols that editors, agents and scripts speak, over one engine.
 //!
 //! [`bind`] takes a port for a [`ServerConfig`]; [`Bound::serve`] answers there, from a
-//! [`Source`](candor_app::service::Source) of models, until it is stopped. OpenAI's, Anthropic's and Ollama's routes are
-//! translations of the same thing: a request becomes an [`ask::Ask`], its reply a course of pieces
-//! that the protocol writes its own way.
+//! [`Source`](candor_app::service::Source) of models, until it is stopped. OpenAI's, Anthropic's and
+//! Ollama's routes are translations of the same thing: a request becomes an `Ask`, its reply a
+//! course of pieces that the protocol writes its own way.
 //!
 //! What it deliberately does not do: it computes nothing, keeps nothing, reads no environment, and
 //! leaves no work behind when a client leaves.
