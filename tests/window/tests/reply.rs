@@ -1,15 +1,18 @@
 //! What stands under a reply, and what it is made of, in the real window.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use candor_window_tests::{HANG_LIMIT, Home, Model, Requirements, Window, eventually};
+
+/// The record under the last reply; those of others may be open too.
+const RECORD: &str = "[data-testid=message][data-place=last] [data-testid=record]";
 
 /// Opens the record under the last reply and gives its words.
 fn open_record(window: &Window) -> Result<String> {
     window.click("[data-testid=message][data-place=last] [data-testid=stats]")?;
-    window.wait_for("[data-testid=record]")?;
+    window.wait_for(RECORD)?;
     // The file is read when somebody looks.
     eventually("the hash of the file", HANG_LIMIT, || {
-        let text = window.text("[data-testid=record]")?.unwrap_or_default();
+        let text = window.text(RECORD)?.unwrap_or_default();
         Ok(text
             .contains("File SHA-256")
             .then_some(text)
@@ -19,13 +22,14 @@ fn open_record(window: &Window) -> Result<String> {
 
 /// Has the last reply written again and gives what came out.
 fn replay(window: &Window) -> Result<(String, String)> {
-    window.click("[data-testid=replay]")?;
-    let outcome = "[data-testid=replay-outcome]";
+    window.click("[data-testid=message][data-place=last] [data-testid=replay]")?;
+    let outcome = "[data-testid=message][data-place=last] [data-testid=replay-outcome]";
     let kind = eventually("the end of the replay", HANG_LIMIT, || {
         let kind = window.attribute(outcome, "data-kind")?.unwrap_or_default();
         let ends = ["same", "differs", "impossible", "stopped"];
         Ok(ends.contains(&kind.as_str()).then_some(kind))
-    })?;
+    });
+    let kind = kind.with_context(|| format!("{:?}", window.text(RECORD)))?;
     Ok((kind, window.text(outcome)?.unwrap_or_default()))
 }
 

@@ -81,6 +81,10 @@ fn a_conversation_is_edited_found_exported_and_gone_on_with() -> Result<()> {
     let stopped = window.stands_still()?;
     window.wait_for("[data-testid=continue]")?;
     window.click("[data-testid=continue]")?;
+    eventually("the reply goes on", HANG_LIMIT, || {
+        let now = window.reply()?.unwrap_or_default();
+        Ok((now.state == "writing" || now.text.len() > stopped.text.len()).then_some(()))
+    })?;
     let grown = window.watch_it_grow(stopped.text.len() + 20)?;
     ensure!(
         grown.text.starts_with(stopped.text.trim_end()),
