@@ -249,7 +249,14 @@ impl Window {
                 .filter(|_| self.replies().is_ok_and(|now| now > replies));
             Ok(last.filter(|reply| reply.state != "writing" || !reply.text.is_empty()))
         })?;
-        // Where it has ended by itself, Esc has nothing to stop.
+        self.end_it()
+    }
+
+    /// Ends the last reply, unless it has ended by itself: then Esc has nothing to stop.
+    ///
+    /// # Errors
+    /// If it goes on.
+    pub fn end_it(&self) -> Result<Reply> {
         self.type_into("[data-testid=composer]", ESCAPE)?;
         self.wait_for_end()?;
         self.stands_still()

@@ -127,9 +127,7 @@ fn a_card_that_computes_the_same_writes_the_reply() -> Result<()> {
     window.wait_for("[data-testid=copy-report]")?;
     needs.picture(&window, "card-proven")?;
     window.click("[data-testid=details]")?;
-    window.ask("Hello")?;
-    window.watch_it_grow(2)?;
-    window.escape()?;
+    window.answer_to("Hello")?;
     window.wait_for("[data-testid=stats]")?;
     let line = window.text("[data-testid=stats]")?.unwrap_or_default();
     ensure!(line.contains("GPU, proven"), "{line}");
@@ -157,9 +155,7 @@ fn a_card_that_computes_something_else_writes_nothing_and_can_be_reported() -> R
     }
     needs.picture(&window, "card-rejected")?;
     window.click("[data-testid=details]")?;
-    window.ask("Hello")?;
-    window.watch_it_grow(2)?;
-    window.escape()?;
+    window.answer_to("Hello")?;
     window.wait_for("[data-testid=stats]")?;
     let line = window.text("[data-testid=stats]")?.unwrap_or_default();
     ensure!(line.contains("CPU") && !line.contains("GPU"), "{line}");

@@ -85,11 +85,11 @@ fn a_conversation_is_edited_found_exported_and_gone_on_with() -> Result<()> {
         let now = window.reply()?.unwrap_or_default();
         Ok((now.state == "writing" || now.text.len() > stopped.text.len()).then_some(()))
     })?;
-    let grown = window.watch_it_grow(stopped.text.len() + 20)?;
+    let grown = window.watch_it_grow(stopped.text.len() + 4)?;
     ensure!(
         grown.text.starts_with(stopped.text.trim_end()),
         "{grown:?} after {stopped:?}"
     );
-    window.stop()?;
+    window.end_it()?;
     window.close()
 }
