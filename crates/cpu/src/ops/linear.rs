@@ -21,11 +21,6 @@ const TILE_GROUPS: usize = 4;
 /// working does not leave the others waiting long.
 const DECODE_TILES: usize = 4;
 
-/// Weights of such a tile at most. The one that finishes last keeps the others waiting: at 30 GB/s
-/// these take 17 µs, where an eighth of a large output matrix would take almost a millisecond. Less
-/// would not pay, since the first lines of a tile are not fetched ahead.
-const DECODE_TILE_BYTES: usize = 512 << 10;
-
 /// Rows of activations between two copies of exact products.
 const EXACT_ROWS: usize = 32;
 
@@ -157,12 +152,9 @@ pub(crate) fn tile_size(
     match matrix {
         Matrix::Stored(_) => (n_rows, GROUP_ROWS),
         Matrix::Packed(_) if n_rows >= TILE_ROWS / 4 => (TILE_ROWS, TILE_GROUPS * GROUP_ROWS),
-        Matrix::Packed(packed) => {
-            let row_bytes = packed.size_bytes().div_ceil(packed.rows());
-            let columns = total
-                .div_ceil(DECODE_TILES * machine.pool.threads())
-                .min(DECODE_TILE_BYTES / row_bytes);
-            (n_rows, columns.max(1).next_multiple_of(GROUP_ROWS))
+        Matrix::Packed(_) => {
+            let columns = total.div_ceil(DECODE_TILES * machine.pool.threads());
+            (n_rows, columns.next_multiple_of(GROUP_ROWS))
         }
     }
 }
