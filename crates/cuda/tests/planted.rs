@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use candor_backend::{
-    Backend, Batch, CancelToken, DeviceInfo, DeviceKind, KvType, Loaded, Model, OpenOptions, Part,
-    Precision, Session, Step, Want,
+    Backend, CancelToken, DeviceInfo, DeviceKind, KvType, Loaded, Model, OpenOptions, Part,
+    Precision, Session, Step,
 };
 use candor_cpu::{CpuBackend, CpuConfig};
 use candor_cuda::CudaBackend;
@@ -21,25 +21,13 @@ use candor_engine::guard::{
 use candor_text::{Tokenizer, TokenizerError};
 use simcuda::{Library, scenario};
 
-use common::{SLOT, Unwatched, forward, golden_model, load, simulated};
+use common::{Unwatched, golden_model, load, simulated};
 
 /// Tokens of the sessions: the built-in probe and one more, with room.
 const CTX_LEN: usize = 512;
 
 /// Tokens of sessions that have a graph for longer contexts as well.
 const LONG_CTX_LEN: usize = 4_096;
-
-/// Tokens of a conversation of before: more than the probe has.
-const CONVERSATION_TOKENS: u32 = 300;
-
-/// What a session has computed before it is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Before {
-    /// Its memory is as the card gave it, which is full of NaN where it is simulated.
-    Nothing,
-    /// It has held another conversation, of which the context still has every row.
-    Conversation,
-}
 
 fn options(precision: Precision, ctx_len: usize) -> OpenOptions {
     OpenOptions {
@@ -71,33 +59,16 @@ fn device() -> DeviceInfo {
     }
 }
 
-/// Fills the context once for each layer, so that no layer's rows are computed from NaN any more.
-fn converse(session: &mut dyn Session, model: &Model) {
-    let vocabulary = model.graph.hparams.vocabulary as u32;
-    let tokens: Vec<u32> = (0..CONVERSATION_TOKENS)
-        .map(|i| (i * 37 + 11) % vocabulary)
-        .collect();
-    for _ in 0..model.graph.state.len() {
-        for part in tokens.chunks(97) {
-            forward(session, &Batch::of_slot(SLOT, part, Want::Nothing));
-        }
-        session.reset(SLOT).expect("the slot is there");
-    }
-}
-
 /// Judges the card over the built-in probe.
 fn verdict(model: &Arc<Model>) -> Verdict {
-    verdict_in(model, CTX_LEN, Before::Nothing)
+    verdict_in(model, CTX_LEN)
 }
 
-fn verdict_in(model: &Arc<Model>, ctx_len: usize, before: Before) -> Verdict {
+fn verdict_in(model: &Arc<Model>, ctx_len: usize) -> Verdict {
     let processor = processor(model);
     let card = load(&mut CudaBackend::new(simulated()), model).expect("the model loads");
     let session = card.open(options(Precision::Fast, ctx_len));
-    let mut session = session.expect("it opens");
-    if before == Before::Conversation {
-        converse(&mut *session, model);
-    }
+    let session = session.expect("it opens");
     let spec = model.file.index().tokenizer.as_ref();
     let tokenizer = match spec.map(Tokenizer::from_spec) {
         Some(Ok(tokenizer)) => tokenizer,
@@ -140,8 +111,8 @@ fn report(verdict: &Verdict) -> &Report {
 }
 
 /// The card with a planted bug is rejected, by this rule, at this node.
-fn check(library: Library, (model, before): (&str, Before), rule: &str, node: &str) {
-    let verdict = verdict_in(&golden_model(model), CTX_LEN, before);
+fn check(library: Library, model: &str, rule: &str, node: &str) {
+    let verdict = verdict(&golden_model(model));
     assert!(
         library.counters().mutations() > 0,
         "there is a bug in what was loaded"
@@ -158,15 +129,11 @@ fn check(library: Library, (model, before): (&str, Before), rule: &str, node: &s
 
 /// A bug, the model that shows it, and what the guard has to say.
 macro_rules! planted {
-    ($($(#[$doc:meta])* $name:ident: $bug:literal, $model:ident $($before:ident)?, $rule:ident,
-        $node:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $bug:literal, $model:ident, $rule:ident, $node:literal;)*) => {
         $(scenario!($(#[$doc])* $name, $bug, |library: Library| {
-            let before = planted!(@before $($before)?);
-            check(library, ($model, before), $rule, $node);
+            check(library, $model, $rule, $node);
         });)*
     };
-    (@before) => { Before::Nothing };
-    (@before $before:ident) => { Before::$before };
 }
 
 /// A small model of the usual form, and one with experts.
@@ -195,10 +162,20 @@ planted! {
     /// The results of other experts are summed.
     a_wrong_expert: "mutate=experts_sum:shift:ld.global.f32:1:4",
         EXPERTS, COSINE, "blk.0.ffn_experts";
-    /// Every row of the context stands where the next one belongs.
-    a_stale_row_of_the_context: "mutate=rope_append:shift:st.global.u16:3:64",
+    /// Every row of the context stands where the next one belongs, and the first was never written.
+    a_row_of_the_context_that_is_no_number: "mutate=rope_append:shift:st.global.u16:3:64",
         DENSE, NUMBERS, "blk.0.attn";
-    /// Activations are divided by what brings them into the range of float16, not multiplied.
+    /// The same where memory comes full of numbers, as it mostly does on a card.
+    a_stale_row_of_the_context: "fresh=44,mutate=rope_append:shift:st.global.u16:3:64",
+        DENSE, COSINE, "blk.0.attn";
+    /// Half of each key is not written: what memory held is taken for it.
+    half_a_row_of_the_context_left_out: "fresh=44,mutate=rope_append:drop:st.global.u16:1",
+        DENSE, COSINE, "blk.0.attn";
+    /// What brings activations into the range of float16 is added to every fourth, not multiplied.
+    a_wrong_scale_of_float16: "mutate=quantize_f16:swap:mul.f32:1:add.f32",
+        DENSE, COSINE, "blk.0.ffn";
+    /// Activations are divided by what brings them into the range of float16, not multiplied: they
+    /// become infinite, whatever memory held.
     an_overflow_of_float16: "mutate=quantize_f16:swap:mul.f32:1:div.rn.f32",
         DENSE, NUMBERS, "blk.0.ffn";
 }
@@ -247,7 +224,7 @@ accepted! {
 /// found where the context is short: a kernel of the first layer fails in the first run of it.
 fn check_longer(library: Library) {
     let model = golden_model(DENSE);
-    let verdict = verdict_in(&model, LONG_CTX_LEN, Before::Nothing);
+    let verdict = verdict_in(&model, LONG_CTX_LEN);
     let report = report(&verdict);
     assert_eq!((report.positions, report.ways), (289, 4), "{report}");
     assert!(library.counters().launches() > 0);

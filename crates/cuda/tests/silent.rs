@@ -184,14 +184,7 @@ scenario!(
             "cuMemAlloc_v2",
             "cuMemcpyHtoDAsync_v2",
         ] {
-            hang(library, call);
-            // More questions than a load asks before it hangs: only silence asks so many.
-            let stopped = backend.load(model.clone(), Part::All, &mut Silent::default());
-            let stopped = stopped.map(|_| ());
-            assert!(
-                matches!(stopped, Err(LoadError::Stopped)),
-                "{call}: {stopped:?}"
-            );
+            stop_in(library, &mut backend, call);
             hang(library, "");
             let ended = settled(library);
             assert_eq!((ended.alive(), ended.pinned()), (0, 0), "{call}");
@@ -204,26 +197,38 @@ scenario!(
     }
 );
 
-/// Wants the end once the same is said twice, as is only where nothing happens in between.
-#[derive(Default)]
-struct Silent {
-    last: Option<(u64, u64)>,
-    same: usize,
+/// Wants the end once one more call hangs.
+struct StopHung {
+    library: Library,
+    hung_before: u64,
 }
 
-impl Progress for Silent {
-    fn report(&mut self, done: u64, total: u64) -> Step {
-        // Steps that are readied are told of with the same numbers.
-        self.same = match done == 0 || self.last != Some((done, total)) {
-            true => 0,
-            false => self.same + 1,
-        };
-        self.last = Some((done, total));
-        match done > 0 && self.same == 0 {
-            true => Step::Go,
-            false => Step::Stop,
+impl Progress for StopHung {
+    fn report(&mut self, _done_bytes: u64, _total_bytes: u64) -> Step {
+        match self.library.counters().hung() > self.hung_before {
+            true => Step::Stop,
+            false => Step::Go,
         }
     }
+}
+
+/// Stops a load in a call that hangs, which it does still.
+#[track_caller]
+fn stop_in(library: Library, backend: &mut CudaBackend, call: &'static str) {
+    let hung_before = library.counters().hung();
+    hang(library, call);
+    let mut watcher = StopHung {
+        library,
+        hung_before,
+    };
+    let stopped = backend.load(golden_model(MODEL), Part::All, &mut watcher);
+    let stopped = stopped.map(|_| ());
+    assert!(
+        matches!(stopped, Err(LoadError::Stopped)),
+        "{call}: {stopped:?}"
+    );
+    let hung = library.counters().hung();
+    assert_eq!(hung, hung_before + 1, "{call}: it hangs there");
 }
 
 fn batch(tokens: &[u32]) -> Batch {
@@ -394,6 +399,36 @@ scenario!(
     }
 );
 
+// The session's question stands behind the load that was left, which translates still: for that
+// there is as much patience as ever.
+scenario!(
+    a_session_waits_for_the_load_that_was_left_before_it,
+    "",
+    |library: Library| {
+        for (call, words, time) in [
+            (
+                "cuModuleLoadDataEx",
+                "it was translating the kernels",
+                "2 seconds",
+            ),
+            ("cuMemcpyHtoDAsync_v2", "it was copying", "a second"),
+        ] {
+            let mut backend = CudaBackend::among(&cards(), simulated());
+            let loaded = load(&mut backend, &golden_model(MODEL)).expect("it loads");
+            let mut session = session(&*loaded);
+            forward(&mut *session, &batch(&PROMPT));
+            stop_in(library, &mut backend, call);
+            let Err(SessionError::DeviceLost { reason }) = session.seek(SLOT, 0) else {
+                panic!("{call}: nobody can seek");
+            };
+            let expected = format!("it did not answer for {time} while {words}");
+            assert!(reason.starts_with(&expected), "{call}: {reason}");
+            hang(library, "");
+            settled(library);
+        }
+    }
+);
+
 /// An engine with the simulated card before the processor, and a model that the card serves.
 struct Running {
     handle: EngineHandle,
@@ -541,7 +576,12 @@ scenario!(
         let running = Running::new();
         let (_, log) = running.reply();
         await_tokens(&log, 3);
+        assert!(simcuda::scenario::at_exit(wait_for_ever));
         hang(library, "cuEventSynchronize");
+        while library.counters().hung() == 0 {
+            assert!(!log.has_ended(), "it ended too soon: {:?}", log.read(0));
+            log.wait(log.len(), Duration::from_millis(5));
+        }
         // It does not wait for the card to be given up either.
         running.handle.shutdown();
         assert!(log.has_ended());
@@ -572,5 +612,16 @@ scenario!(
         let lost = load(&mut backend, &golden_model(MODEL)).map(|_| ());
         assert!(matches!(lost, Err(LoadError::Device { .. })), "{lost:?}");
         // The process of this scenario ends now, or is found to hang.
+    }
+);
+
+scenario!(
+    a_program_ends_after_a_stop_that_the_card_never_answered,
+    "",
+    |library: Library| {
+        assert!(simcuda::scenario::at_exit(wait_for_ever));
+        let mut backend = CudaBackend::among(&cards(), simulated());
+        stop_in(library, &mut backend, "cuInit");
+        // As above. The card is not lost: nobody has waited for it that long.
     }
 );

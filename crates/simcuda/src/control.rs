@@ -250,6 +250,8 @@ counters! {
     graphs;
     /// Captures begun.
     captures;
+    /// Calls that hung, or hang still.
+    hung;
     /// Modules loaded.
     modules;
     /// Instructions of them that were changed because it was asked for.

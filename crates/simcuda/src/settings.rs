@@ -20,6 +20,9 @@ pub struct Settings {
     pub memory: u64,
     /// `used`: bytes of it that other programs hold.
     pub used: u64,
+    /// `fresh`: what every byte of device memory holds that nobody has written. All ones is a NaN in
+    /// every format of floating point; a card has what others left there, mostly numbers.
+    pub fresh: u8,
     /// `driver`: what `cuDriverGetVersion` answers, 12040 for CUDA 12.4.
     pub driver: i32,
     /// `devices`: how many there are, all alike. With none, `cuInit` answers 100.
@@ -131,6 +134,7 @@ impl Default for Settings {
             capability: (8, 6),
             memory: 8 << 30,
             used: 0,
+            fresh: u8::MAX,
             driver: 12_040,
             devices: 1,
             multiprocessors: 4,
@@ -204,6 +208,7 @@ impl Settings {
             "capability" => self.capability = capability(value).ok_or("capability=8.6")?,
             "memory" => self.memory = bytes(value).ok_or("memory=8G")?,
             "used" => self.used = bytes(value).ok_or("used=200M")?,
+            "fresh" => self.fresh = number(value).ok_or("fresh=255")?,
             "driver" => self.driver = number(value).ok_or("driver=12040")?,
             "devices" => self.devices = number(value).ok_or("devices=1")?,
             "multiprocessors" => {
@@ -304,7 +309,8 @@ impl fmt::Display for Settings {
         let (major, minor) = self.capability;
         write!(f, "reset,name={},capability={major}.{minor}", self.name)?;
         write!(f, ",memory={},used={}", self.memory, self.used)?;
-        write!(f, ",driver={},devices={}", self.driver, self.devices)?;
+        write!(f, ",fresh={},driver={}", self.fresh, self.driver)?;
+        write!(f, ",devices={}", self.devices)?;
         write!(f, ",multiprocessors={}", self.multiprocessors)?;
         let races = match self.races {
             Races::Checked => "on",
@@ -379,6 +385,7 @@ mod tests {
             s.driver = 11_040;
             s.devices = 0;
         });
+        check("fresh=44", |s| s.fresh = 44);
         check("races=off", |s| s.races = Races::Ignored);
         check("multiprocessors=7,workers=1,seed=9,init=999", |s| {
             s.multiprocessors = 7;

@@ -47,8 +47,9 @@ pub struct Patience {
     pub answer: Duration,
     /// As long as somebody waits who was told to stop, or who gives something up.
     pub leave: Duration,
-    /// As long as one call may take of a session that was left without an answer before. None of
-    /// those calls translates anything.
+    /// As long as one call may take that a session waits for, once the card was left without an
+    /// answer. A load that was left may still translate or take memory, for which there is all of
+    /// `answer`.
     pub doubtful: Duration,
 }
 
@@ -108,6 +109,15 @@ impl Asker for Hasty {
     }
 }
 
+/// How long what is asked for may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// On some cards a while.
+    Any,
+    /// On every card a moment.
+    Quick,
+}
+
 /// A card of this process.
 #[derive(Debug)]
 pub(crate) struct Card {
@@ -151,7 +161,7 @@ impl Card {
         asker: &mut dyn Asker,
         job: impl FnOnce(&mut Desk, &Line) -> T + Send + 'static,
     ) -> Result<T, Silence> {
-        self.ask_within(self.patience.answer, asker, job)
+        self.ask_at(Pace::Any, asker, job)
     }
 
     /// The same for work that is quick on every card, of which less is put up with where it was
@@ -161,17 +171,22 @@ impl Card {
         asker: &mut dyn Asker,
         job: impl FnOnce(&mut Desk, &Line) -> T + Send + 'static,
     ) -> Result<T, Silence> {
-        let is_in_doubt = self.owes.load(Ordering::Relaxed) && !self.heart.is_at_long_work();
-        let limit = match is_in_doubt {
-            true => self.patience.doubtful,
-            false => self.patience.answer,
-        };
-        self.ask_within(limit, asker, job)
+        self.ask_at(Pace::Quick, asker, job)
     }
 
-    fn ask_within<T: Send + 'static>(
+    /// How long one call may take now. Before what was asked for, the thread may be at what somebody
+    /// else has left.
+    fn limit(&self, pace: Pace) -> Duration {
+        let is_in_doubt = pace == Pace::Quick && self.owes.load(Ordering::Relaxed);
+        match is_in_doubt && !self.heart.is_at_long_work() {
+            true => self.patience.doubtful,
+            false => self.patience.answer,
+        }
+    }
+
+    fn ask_at<T: Send + 'static>(
         &self,
-        limit: Duration,
+        pace: Pace,
         asker: &mut dyn Asker,
         job: impl FnOnce(&mut Desk, &Line) -> T + Send + 'static,
     ) -> Result<T, Silence> {
@@ -191,6 +206,7 @@ impl Card {
         }
         let mut silence = Watch::new(&self.heart);
         loop {
+            let limit = self.limit(pace);
             let look = limit.min(self.patience.leave) / LOOKS;
             let done = match receive(&heard, look) {
                 Ok(Said::Word(word)) => {
@@ -202,11 +218,14 @@ impl Card {
                 Ok(Said::Done(done)) => done,
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) => {
-                    let silent = silence.lasts(look);
-                    if silent >= limit && self.heart.waits_for_the_driver() {
-                        return Err(self.give_up(silent));
+                    silence.lasts(look);
+                    if silence.asked >= limit {
+                        return Err(self.give_up(silence.asked));
                     }
-                    if silent >= self.patience.leave && asker.wants_to_leave() && promise.leave() {
+                    if silence.whole >= self.patience.leave
+                        && asker.wants_to_leave()
+                        && promise.leave()
+                    {
                         self.owes.store(true, Ordering::Relaxed);
                         // It may never answer, and the program may end before that is known.
                         leave::leave_out_what_waits();
@@ -248,12 +267,15 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// How long the driver has been silent, by the looks at it: so a machine that slept meanwhile
+/// How long nothing was heard of the driver, by the looks at it: so a machine that slept meanwhile
 /// blames nobody for it.
 struct Watch<'a> {
     heart: &'a Heart,
     beats: u64,
-    silent: Duration,
+    /// In all.
+    whole: Duration,
+    /// While it was asked for something. Otherwise the thread may wait for a slow disk.
+    asked: Duration,
 }
 
 impl<'a> Watch<'a> {
@@ -261,23 +283,26 @@ impl<'a> Watch<'a> {
         Self {
             heart,
             beats: heart.beats(),
-            silent: Duration::ZERO,
+            whole: Duration::ZERO,
+            asked: Duration::ZERO,
         }
     }
 
     fn broken(&mut self) {
-        self.silent = Duration::ZERO;
+        (self.whole, self.asked) = (Duration::ZERO, Duration::ZERO);
     }
 
     /// One more look without an answer.
-    fn lasts(&mut self, look: Duration) -> Duration {
+    fn lasts(&mut self, look: Duration) {
         let beats = self.heart.beats();
-        match beats == self.beats {
-            true => self.silent += look,
-            false => self.broken(),
+        if beats != self.beats {
+            self.beats = beats;
+            return self.broken();
         }
-        self.beats = beats;
-        self.silent
+        self.whole += look;
+        if self.heart.waits_for_the_driver() {
+            self.asked += look;
+        }
     }
 }
 
@@ -317,4 +342,88 @@ fn spin<T>(from: &Receiver<T>) -> Option<T> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience {
+        answer: Duration::from_millis(60),
+        leave: Duration::from_millis(20),
+        doubtful: Duration::from_millis(30),
+    };
+
+    /// Of a look in the tests of looks, which wait for nothing.
+    const LOOK: Duration = Duration::from_secs(1);
+
+    fn card() -> Arc<Card> {
+        Card::start(0, PATIENCE).expect("there is a thread for it")
+    }
+
+    /// What is asked of a thread that is longer at this than a driver may be silent.
+    fn asked_while(doing: Doing) -> Result<u32, Silence> {
+        card().ask(&mut Patient, move |desk, _| {
+            desk.heart().begin(doing);
+            thread::sleep(PATIENCE.answer * 10);
+            7
+        })
+    }
+
+    #[test]
+    fn a_slow_disk_is_waited_for() {
+        assert_eq!(asked_while(Doing::Nothing), Ok(7));
+    }
+
+    #[test]
+    fn a_silent_driver_is_not() {
+        for doing in [Doing::Starting, Doing::Copying, Doing::Translating] {
+            let lost = asked_while(doing);
+            assert!(matches!(lost, Err(Silence::Lost(_))), "{doing:?}: {lost:?}");
+        }
+    }
+
+    #[test]
+    fn a_slow_disk_can_be_left() {
+        let left = card().ask(&mut Hasty, |_, _| thread::sleep(PATIENCE.answer * 10));
+        assert_eq!(left, Err(Silence::Left));
+    }
+
+    #[test]
+    fn only_looks_at_a_driver_that_was_asked_count_against_it() {
+        let heart = Heart::default();
+        let mut watch = Watch::new(&heart);
+        let mut after = |looks: u32| {
+            (0..looks).for_each(|_| watch.lasts(LOOK));
+            (watch.whole, watch.asked)
+        };
+        assert_eq!(after(40), (LOOK * 40, Duration::ZERO));
+        heart.begin(Doing::Copying);
+        assert_eq!(
+            after(1),
+            (Duration::ZERO, Duration::ZERO),
+            "it was heard of"
+        );
+        assert_eq!(after(3), (LOOK * 3, LOOK * 3));
+        heart.end();
+        assert_eq!(after(3), (LOOK * 2, Duration::ZERO));
+    }
+
+    #[test]
+    fn what_is_left_at_long_work_is_not_hurried() {
+        let card = card();
+        let (answer, doubtful) = (PATIENCE.answer, PATIENCE.doubtful);
+        let check = |doing, pace, limit| {
+            card.heart.begin(doing);
+            assert_eq!(card.limit(pace), limit, "{doing:?}, {pace:?}");
+        };
+        check(Doing::Computing, Pace::Quick, answer);
+        card.owes.store(true, Ordering::Relaxed);
+        check(Doing::Computing, Pace::Quick, doubtful);
+        check(Doing::Computing, Pace::Any, answer);
+        // What is left goes on meanwhile, so the same question is asked at each look.
+        check(Doing::Translating, Pace::Quick, answer);
+        check(Doing::GivingMemory, Pace::Quick, answer);
+        check(Doing::Copying, Pace::Quick, doubtful);
+    }
 }

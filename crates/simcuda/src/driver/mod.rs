@@ -174,7 +174,11 @@ fn entered(name: &'static str, body: impl FnOnce(&mut Driver) -> Outcome<()>) ->
             ..
         } = driver;
         counters.called(name);
-        injected.called(name, settings)
+        let ill = injected.called(name, settings);
+        if matches!(ill, inject::Ill::Hangs) {
+            counters.add("hung", 1);
+        }
+        ill
     });
     match ill {
         inject::Ill::Well => {}

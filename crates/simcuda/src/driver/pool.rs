@@ -60,6 +60,7 @@ impl Driver {
             None => 0,
         };
         let others = self.cached(ordinal) - own;
+        let fresh = self.settings.fresh;
         let device = self.device_mut(ordinal)?;
         let taken = bytes.checked_next_multiple_of(crate::memory::ALIGNMENT);
         let (free, _) = device.free_and_total(others);
@@ -70,6 +71,11 @@ impl Driver {
             .memory
             .alloc(bytes)
             .map_err(|_| Code::OUT_OF_MEMORY)?;
+        // It comes full of these.
+        if fresh != u8::MAX {
+            let filled = device.memory.fill(address, bytes, fresh);
+            filled.map_err(|_| Code::OUT_OF_MEMORY)?;
+        }
         let owner = Owner {
             context,
             pool,
