@@ -80,7 +80,7 @@ describe("a message on its way", () => {
       { type: "not-sent", key: "new", error: refused },
     );
     expect(state.drafts["new"]).toBe("hello");
-    expect(state.problems["new"]).toEqual({ what: "Not sent", error: refused });
+    expect(state.problems["new"]).toEqual({ what: "problem.notSent", error: refused });
     expect(shownMessages(state, "new")).toEqual([]);
   });
 

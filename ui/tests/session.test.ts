@@ -173,10 +173,10 @@ describe("conversations", () => {
   it("that are deleted leave an undo, and come back whole", async () => {
     const { session } = await open("chat");
     await session.show(3);
-    await session.remove(3);
+    await session.chats.remove(3);
     expect(session.state.removed?.index).toBe(2);
     expect(session.state.shown).toBe("new");
-    await session.restore(3);
+    await session.chats.restore(3);
     expect(session.state.conversations.map((c) => c.id)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
@@ -184,7 +184,7 @@ describe("conversations", () => {
     const { session, platform } = await open("chat");
     platform.deleteConversation = async () =>
       Promise.reject({ code: "storage", message: "The disk is full." });
-    await session.remove(3);
+    await session.chats.remove(3);
     expect(session.state.conversations.map((c) => c.id)).toContain(3);
     expect(session.state.problems["new"]?.error.message).toBe("The disk is full.");
   });

@@ -228,7 +228,7 @@ describe("places", () => {
       { ...summary(4), folder: "a" },
     ];
     const shown = shelves(list).map((shelf) => [shelf.name, shelf.conversations.map((c) => c.id)]);
-    expect(shown).toEqual([["Pinned", [2]], ["a", [4]], ["b", [1]], ["", [3]]]);
+    expect(shown).toEqual([["", [2]], ["a", [4]], ["b", [1]], ["", [3]]]);
     expect(shelves([])).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 /** What a key does in the box. Pure, so that every case is a row in a table. */
+import type { Key } from "../text/words.svelte";
 
 /** What is known of a key press. */
 export interface KeyPress {
@@ -77,17 +78,17 @@ export function shortcutOf(press: KeyPress): Shortcut | null {
 }
 
 /** The list that Ctrl+/ shows. */
-export const shortcutList: { keys: string; does: string }[] = [
-  { keys: "Enter", does: "Send" },
-  { keys: "Shift+Enter", does: "New line" },
-  { keys: "Esc", does: "Stop the reply, or close what is open" },
-  { keys: "↑", does: "Bring back your last message (in an empty box)" },
-  { keys: "Ctrl+N", does: "New chat" },
-  { keys: "Ctrl+K", does: "Search chats" },
-  { keys: "Ctrl+O", does: "Open a model file" },
-  { keys: "Ctrl+B", does: "Fold the sidebar" },
-  { keys: "Ctrl+,", does: "Settings" },
-  { keys: "Ctrl+Shift+C", does: "Copy the last reply" },
-  { keys: "Ctrl+Shift+;", does: "Copy the last code block" },
-  { keys: "Ctrl+/", does: "This list" },
+export const shortcutList: { keys: string; does: Key }[] = [
+  { keys: "Enter", does: "common.send" },
+  { keys: "Shift+Enter", does: "keys.newLine" },
+  { keys: "Esc", does: "keys.escape" },
+  { keys: "↑", does: "keys.recall" },
+  { keys: "Ctrl+N", does: "common.newChat" },
+  { keys: "Ctrl+K", does: "search.chats" },
+  { keys: "Ctrl+O", does: "keys.openModel" },
+  { keys: "Ctrl+B", does: "sidebar.fold" },
+  { keys: "Ctrl+,", does: "settings.title" },
+  { keys: "Ctrl+Shift+C", does: "keys.copyReply" },
+  { keys: "Ctrl+Shift+;", does: "keys.copyCode" },
+  { keys: "Ctrl+/", does: "keys.thisList" },
 ];

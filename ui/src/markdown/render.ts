@@ -4,6 +4,7 @@
  */
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
+import { t } from "../text/words.svelte";
 import { type Growth, highlighted } from "./highlight";
 import { withMath } from "./math";
 
@@ -63,10 +64,10 @@ markdown.renderer.rules.code_block = (tokens, index) =>
 function codeBlock(content: string, language: string, growth: Growth): string {
   const code = content.replace(/\n$/, "");
   const coloured = highlighted(code, language.toLowerCase(), growth) ?? escapeHtml(code);
-  const label = escapeHtml(language || "text");
+  const label = escapeHtml(language || t("code.text"));
   return (
     `<div class="code"><div class="code-head"><span class="code-language">${label}</span>` +
-    `<button type="button" class="code-copy" aria-label="Copy the code">Copy</button></div>` +
+    `<button type="button" class="code-copy" aria-label="${escapeHtml(t("code.copy"))}">${escapeHtml(t("common.copy"))}</button></div>` +
     `<pre tabindex="0" dir="ltr"><code>${coloured}</code></pre></div>`
   );
 }
@@ -79,8 +80,8 @@ markdown.renderer.rules.link_open = (tokens, index) => {
 
 markdown.renderer.rules.image = (tokens, index) => {
   const token = tokens[index];
-  const words = token?.content.trim() || "no description";
-  return `<span class="image-note">Image not loaded: ${escapeHtml(words)}</span>`;
+  const words = token?.content.trim() || t("code.noDescription");
+  return `<span class="image-note">${escapeHtml(t("code.image", { words }))}</span>`;
 };
 
 // The writer of a table aligns by inline style, which the window's policy forbids.

@@ -30,6 +30,7 @@ import type {
   Unsent,
   WireError,
 } from "./bindings";
+import { t } from "../text/words.svelte";
 
 export type * from "./bindings";
 
@@ -161,5 +162,5 @@ export function asWireError(thrown: unknown): WireError {
       return { code: typeof code === "string" ? (code as WireError["code"]) : "internal", message };
     }
   }
-  return { code: "internal", message: typeof thrown === "string" ? thrown : "Something went wrong." };
+  return { code: "internal", message: typeof thrown === "string" ? thrown : t("common.unknownError") };
 }

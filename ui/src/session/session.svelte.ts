@@ -5,12 +5,8 @@
 import { type Platform, type TurnBatch, type Unsubscribe, asWireError } from "../platform/types";
 import type {
   Conversation,
-  ExportFormat,
-  Exported,
   Found,
-  Imported,
   ModelDetails,
-  Place,
   RunningTurn,
   Sent,
   Settings,
@@ -21,7 +17,9 @@ import { type AppState, type Key, type Pending, type Queued, initialState } from
 import { reduce } from "../state/reduce";
 import { cardsFor, draftFor, dueQueued, readiness } from "../state/select";
 import { turnOf } from "../state/turns";
+import type { Key as WordsKey } from "../text/words.svelte";
 import { type RecordDoor, recordDoor } from "./records";
+import { Chats } from "./chats";
 import { TokenCounter } from "./counter";
 import { Shelf } from "./shelf";
 import { UnsentKeeper } from "./unsent";
@@ -55,6 +53,8 @@ export class Session {
 
   /** The library, the hub and the downloads. */
   readonly shelf: Shelf;
+  /** Names, places, files and deletion of conversations. */
+  readonly chats: Chats;
   readonly #platform: Platform;
   readonly #schedule: Schedule;
   #arrived: { turn: number; batch: TurnBatch }[] = [];
@@ -68,11 +68,17 @@ export class Session {
   constructor(platform: Platform, schedule: Schedule = withNextFrame) {
     this.#platform = platform;
     this.shelf = new Shelf(platform, (settings) => this.dispatch({ type: "settings", settings }));
+    this.chats = new Chats(platform, {
+      state: () => this.state,
+      dispatch: (action) => this.dispatch(action),
+      attempt: (key, what, run) => this.#attempt(key, what, run),
+      tell: (run) => this.#tell(run),
+    });
     this.#schedule = schedule;
     this.#unsent = new UnsentKeeper(
       (unsent) => platform.keepUnsent(unsent),
       (key, error) => {
-        this.dispatch({ type: "problem", key, what: "Not kept for the next start", error });
+        this.dispatch({ type: "problem", key, what: "problem.notKept", error });
       },
     );
     this.#counter = new TokenCounter(
@@ -116,7 +122,7 @@ export class Session {
           this.dispatch({ type: "card", key: this.state.shown, card });
         }),
         this.#platform.on("card-refused", (error) => {
-          this.showProblem("Not added", error);
+          this.showProblem("problem.notAdded", error);
         }),
         this.#platform.on("closing", () => {
           void this.#unsent.flush().then(() => this.#platform.closeWindow());
@@ -158,7 +164,7 @@ export class Session {
   async show(key: Key): Promise<void> {
     this.dispatch({ type: "show", key });
     if (key === "new" || this.state.open[key]) return;
-    await this.#attempt(key, "Not opened", async () => {
+    await this.#attempt(key, "problem.notOpened", async () => {
       const conversation = await this.#platform.openConversation(key);
       this.dispatch({ type: "opened", conversation });
       for (const message of conversation.messages) {
@@ -191,7 +197,7 @@ export class Session {
   /** A long text goes with the words in the box. */
   async addCard(name: string, text: string): Promise<void> {
     const key = this.state.shown;
-    await this.#attempt(key, "Not added", async () => {
+    await this.#attempt(key, "problem.notAdded", async () => {
       const card = await this.#platform.addCard(name, text);
       this.dispatch({ type: "card", key, card });
     });
@@ -200,7 +206,7 @@ export class Session {
   /** Shows the system's dialog for a text file. */
   async pickCard(): Promise<void> {
     const key = this.state.shown;
-    await this.#attempt(key, "Not added", async () => {
+    await this.#attempt(key, "problem.notAdded", async () => {
       const card = await this.#platform.pickCard();
       if (card) this.dispatch({ type: "card", key, card });
     });
@@ -270,21 +276,21 @@ export class Session {
 
   /** Gives a reply other words. */
   async editReply(message: number, text: string): Promise<void> {
-    await this.#read("Not changed", () => this.#platform.editReply(message, text));
+    await this.#read("problem.notChanged", () => this.#platform.editReply(message, text));
   }
 
   /** Shows another version of a message. */
   async showVersion(message: number): Promise<void> {
-    await this.#read("Not shown", () => this.#platform.showMessage(message));
+    await this.#read("problem.notShown", () => this.#platform.showMessage(message));
   }
 
   /** Makes a conversation of the messages up to this one, and shows it. */
   async duplicate(message: number): Promise<void> {
-    const copy = await this.#read("Not copied", () => this.#platform.duplicate(message));
+    const copy = await this.#read("problem.notCopied", () => this.#platform.duplicate(message));
     if (copy) await this.show(copy.id);
   }
 
-  async #read(what: string, ask: () => Promise<Conversation>): Promise<Conversation | null> {
+  async #read(what: WordsKey, ask: () => Promise<Conversation>): Promise<Conversation | null> {
     let read: Conversation | null = null;
     await this.#attempt(this.state.shown, what, async () => {
       read = await ask();
@@ -305,44 +311,11 @@ export class Session {
       await this.show(conversation);
       return;
     }
-    const read = await this.#read("Not opened", () => this.#platform.showMessage(message));
+    const read = await this.#read("problem.notOpened", () => this.#platform.showMessage(message));
     if (!read) return;
     await this.show(conversation);
     const looked = words.split(/\s+/).filter((word) => word !== "");
     this.dispatch({ type: "spot", spot: { message, words: looked } });
-  }
-
-  /** Pins a conversation, or puts it into a folder. */
-  async place(id: number, place: Place): Promise<void> {
-    await this.#attempt(id, "Not moved", async () => {
-      const summary = await this.#platform.placeConversation(id, place);
-      this.dispatch({ type: "renamed", summary });
-    });
-  }
-
-  /** An empty name takes the folder's conversations out of it. */
-  async renameFolder(from: string, to: string): Promise<void> {
-    await this.#attempt(this.state.shown, "Not renamed", () =>
-      this.#platform.renameFolder(from, to),
-    );
-  }
-
-  /** Writes one conversation, or all of them, into a file that the person names. */
-  async exportConversations(id: number | null, format: ExportFormat): Promise<Exported | null> {
-    let done: Exported | null = null;
-    await this.#attempt(this.state.shown, "Not exported", async () => {
-      done = await this.#platform.exportConversations(id, format);
-    });
-    return done;
-  }
-
-  /** Takes conversations in from a file that the person picks. */
-  async importConversations(): Promise<Imported | null> {
-    let done: Imported | null = null;
-    await this.#attempt(this.state.shown, "Not imported", async () => {
-      done = await this.#platform.importConversations();
-    });
-    return done;
   }
 
   async #turn(
@@ -383,7 +356,7 @@ export class Session {
     const turn = turnOf(this.state, key);
     this.dispatch({ type: "stop-wanted", key });
     if (!turn) return;
-    await this.#attempt(key, "Not stopped", () => this.#platform.stop(turn.turn));
+    await this.#attempt(key, "problem.notStopped", () => this.#platform.stop(turn.turn));
   }
 
   async #attach(running: RunningTurn): Promise<void> {
@@ -428,35 +401,6 @@ export class Session {
       const items = this.#arrived;
       this.#arrived = [];
       this.dispatch({ type: "batches", items });
-    });
-  }
-
-  async rename(id: number, title: string): Promise<void> {
-    await this.#attempt(id, "Not renamed", async () => {
-      const summary = await this.#platform.renameConversation(id, title);
-      this.dispatch({ type: "renamed", summary });
-    });
-  }
-
-  /** The reply that is written in it is stopped first: nobody could see it any more. */
-  async remove(id: number): Promise<void> {
-    const turn = turnOf(this.state, id);
-    // At once, and with its place: the list that the program tells lacks it already.
-    this.dispatch({ type: "removed", id });
-    const removed = this.state.removed;
-    const error = await this.#tell(async () => {
-      if (turn) await this.#platform.stop(turn.turn);
-      await this.#platform.deleteConversation(id);
-    });
-    if (!error) return;
-    if (removed?.summary.id === id) this.dispatch({ type: "restored", summary: removed.summary });
-    this.showProblem("Not deleted", error);
-  }
-
-  async restore(id: number): Promise<void> {
-    await this.#attempt(this.state.shown, "Not brought back", async () => {
-      const summary = await this.#platform.restoreConversation(id);
-      this.dispatch({ type: "restored", summary });
     });
   }
 
@@ -520,15 +464,15 @@ export class Session {
   }
 
   async openLink(url: string): Promise<void> {
-    await this.#attempt(this.state.shown, "Not opened", () => this.#platform.openLink(url));
+    await this.#attempt(this.state.shown, "problem.notOpened", () => this.#platform.openLink(url));
   }
 
   /** Shows what went wrong as a row above the box. */
-  showProblem(what: string, error: WireError): void {
+  showProblem(what: WordsKey, error: WireError): void {
     this.dispatch({ type: "problem", key: this.state.shown, what, error });
   }
 
-  async #attempt(key: Key, what: string, run: () => Promise<void>): Promise<void> {
+  async #attempt(key: Key, what: WordsKey, run: () => Promise<void>): Promise<void> {
     const error = await this.#tell(run);
     if (error) this.dispatch({ type: "problem", key, what, error });
   }

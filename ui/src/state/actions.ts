@@ -15,6 +15,7 @@ import type {
   TurnBatch,
   WireError,
 } from "../platform/bindings";
+import type { Key as WordsKey } from "../text/words.svelte";
 import type { Key, Pending, Spot } from "./model";
 
 /** One thing that happened. */
@@ -51,5 +52,5 @@ export type Action =
   | { type: "queue"; key: Key; text: string; cards: Card[] }
   | { type: "edit-queued"; key: Key; text: string }
   | { type: "unqueue"; key: Key }
-  | { type: "problem"; key: Key; what: string; error: WireError }
+  | { type: "problem"; key: Key; what: WordsKey; error: WireError }
   | { type: "problem-seen"; key: Key };

@@ -19,6 +19,7 @@ import type {
   TokenCount,
   WireError,
 } from "../platform/bindings";
+import type { Key as WordsKey } from "../text/words.svelte";
 
 /** A conversation's place in the window: its number, or the one that is not begun yet. */
 export type Key = number | "new";
@@ -69,8 +70,8 @@ export interface Queued {
 /** What could not be done, as a row above the composer. */
 export interface Problem {
   error: WireError;
-  /** What was tried: "Not sent". */
-  what: string;
+  /** The words for what was not done: "Not sent". */
+  what: WordsKey;
 }
 
 /** A conversation that was deleted and can still be had back. */
@@ -172,7 +173,7 @@ export const initialState: AppState = {
     banner: {
       kind: "no-model",
       tone: "neutral",
-      state: "Starting",
+      state: "",
       reason: "",
       advice: null,
       progress: null,

@@ -1,5 +1,6 @@
 /** The one place where state changes. */
 import type { Unsent } from "../platform/bindings";
+import type { Key as WordsKey } from "../text/words.svelte";
 import type { Action } from "./actions";
 import { refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
 import type { AppState, Key, Pending, Queued, Turn } from "./model";
@@ -171,11 +172,11 @@ function reduceWriting(state: AppState, action: WritingAction): AppState {
   }
 }
 
-const notDone: Record<Pending["kind"], string> = {
-  send: "Not sent",
-  regenerate: "Not written again",
-  edit: "Not sent",
-  continue: "Not gone on with",
+const notDone: Record<Pending["kind"], WordsKey> = {
+  send: "problem.notSent",
+  regenerate: "problem.notAgain",
+  edit: "problem.notSent",
+  continue: "problem.notContinued",
 };
 
 /** The text is never lost: it goes back into the box, or, if that is in use, waits above it. */
@@ -185,7 +186,7 @@ function notSent(state: AppState, action: Extract<Action, { type: "not-sent" }>)
     ...state,
     pending: set(state.pending, action.key, undefined),
     problems: set(state.problems, action.key, {
-      what: pending ? notDone[pending.kind] : "Not sent",
+      what: pending ? notDone[pending.kind] : "problem.notSent",
       error: action.error,
     }),
   };

@@ -158,12 +158,10 @@ export function unsentOf(state: AppState, key: Key): Unsent {
   };
 }
 
-/** The title in the header. */
-export function titleOf(state: AppState, key: Key): string {
-  if (key === "new") return "New chat";
-  return (
-    state.conversations.find((c) => c.id === key)?.title ?? state.open[key]?.title ?? "New chat"
-  );
+/** The title in the header; none of a conversation that is not begun. */
+export function titleOf(state: AppState, key: Key): string | null {
+  if (key === "new") return null;
+  return state.conversations.find((c) => c.id === key)?.title ?? state.open[key]?.title ?? null;
 }
 
 /** The model that answers next, if one is open. */

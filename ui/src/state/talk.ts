@@ -39,6 +39,7 @@ export function toSpot(state: AppState, spot: Spot | null): AppState {
 export interface Shelf {
   /** What it is: none is where conversations lie that have no other place. */
   kind: "pinned" | "folder" | "none";
+  /** Of a folder; the others are known by their kind. */
   name: string;
   conversations: ConversationSummary[];
 }
@@ -54,7 +55,7 @@ export function shelves(conversations: ConversationSummary[]): Shelf[] {
   );
   const rest = others.filter((c) => c.folder === null);
   const all: Shelf[] = [
-    { kind: "pinned", name: "Pinned", conversations: pinned },
+    { kind: "pinned", name: "", conversations: pinned },
     ...folders,
     { kind: "none", name: "", conversations: rest },
   ];

@@ -1,24 +1,19 @@
 /** What is said around a reply: its thoughts, what it repeats, its record, its replay. */
 import type { MessageState, ReplayEvent, ReplyRecord } from "../platform/bindings";
-import { duration, grouped, perSecond, tokens } from "./format";
-import { ending } from "./format";
-
-const separator = " · ";
-
-function joined(parts: (string | null)[]): string {
-  return parts.filter((part) => part !== null && part !== "").join(separator);
-}
+import { counted, duration, ending, grouped, joined, perSecond, plain, tokens } from "./format";
+import { type Key, t } from "./words.svelte";
 
 /** Over thoughts: "Thinking…", "Thought for 4.2 s". */
 export function thinkingLine(ms: number | null, running: boolean): string {
-  if (running) return "Thinking…";
-  return ms === null ? "Thoughts" : `Thought for ${duration(ms)}`;
+  if (running) return t("reply.thinking");
+  return ms === null ? t("reply.thoughts") : t("reply.thoughtFor", { time: duration(ms) });
 }
 
 /** Said once of a reply that goes round in a circle. */
 export function repeatsLine(repeats: { blockTokens: number; copies: number }): string {
-  const block = repeats.blockTokens === 1 ? "the same token" : `the same ${tokens(repeats.blockTokens)}`;
-  return `This reply repeats itself: ${block} came ${grouped(repeats.copies + 1)} times in a row.`;
+  const times = grouped(repeats.copies + 1);
+  if (repeats.blockTokens === 1) return t("reply.repeatsToken", { times });
+  return t("reply.repeats", { tokens: tokens(repeats.blockTokens), times });
 }
 
 /** One row of the full record. */
@@ -34,66 +29,76 @@ export function recordRows(record: ReplyRecord, state: MessageState, fileHash: s
   const reading = perSecond(record.promptTokens - record.cachedTokens, record.prefillMs);
   const writing = perSecond(record.generatedTokens, record.decodeMs);
   const thought = record.thinkingMs.reduce((sum, ms) => sum + ms, 0);
+  const { firstTokenMs, cachedTokens } = record;
   const rows: (RecordRow | null)[] = [
-    { name: "Model", value: joined([record.model, record.quantization]) },
-    row("File SHA-256", fileHash ?? "", true),
-    { name: "Computed by", value: joined([record.backend, record.device, record.backendReason]) },
-    row("Proof", record.proof),
-    row("Moved", record.moved ?? ""),
-    row("Keys and values", record.kv),
-    row("Engine", record.version === "" ? "" : `Candor ${record.version}`),
-    row("Template SHA-256", record.templateSha256, true),
-    {
-      name: "Context sent",
-      value: joined([
+    always("record.model", joined([record.model, record.quantization])),
+    row("record.file", fileHash ?? "", true),
+    always("record.computedBy", joined([record.backend, record.device, record.backendReason])),
+    row("record.proof", record.proof),
+    row("record.moved", record.moved ?? ""),
+    row("record.kv", record.kv),
+    row("record.engine", record.version === "" ? "" : t("record.engineVersion", { version: record.version })),
+    row("record.template", record.templateSha256, true),
+    always(
+      "record.context",
+      joined([
         tokens(record.promptTokens),
-        record.cachedTokens > 0 ? `${grouped(record.cachedTokens)} still in memory` : null,
-        record.leftOut > 0 ? `${grouped(record.leftOut)} earlier messages left out` : null,
+        cachedTokens > 0 ? t("record.inMemory", { count: grouped(cachedTokens) }) : null,
+        record.leftOut > 0 ? counted("record.leftOut", record.leftOut) : null,
       ]),
-    },
-    row("Context SHA-256", record.contextSha256, true),
-    { name: "Reading", value: joined([duration(record.prefillMs), reading]) },
-    {
-      name: "Writing",
-      value: joined([tokens(record.generatedTokens), duration(record.decodeMs), writing]),
-    },
-    row("Thinking", thought > 0 ? duration(thought) : ""),
-    {
-      name: "First token",
-      value: record.firstTokenMs === null ? "none" : `after ${duration(record.firstTokenMs)}`,
-    },
-    { name: "Ended", value: ending(state) },
-    { name: "Seed", value: String(record.seed) },
-    { name: "Sampling", value: samplingWords(record) },
-    row("Stop words", record.stop.map((words) => JSON.stringify(words)).join(", ")),
+    ),
+    row("record.contextHash", record.contextSha256, true),
+    always("record.reading", joined([duration(record.prefillMs), reading])),
+    always("record.writing", joined([tokens(record.generatedTokens), duration(record.decodeMs), writing])),
+    row("record.thinking", thought > 0 ? duration(thought) : ""),
+    always(
+      "record.first",
+      firstTokenMs === null ? t("record.firstNone") : t("record.firstAfter", { time: duration(firstTokenMs) }),
+    ),
+    always("record.ended", ending(state)),
+    always("record.seed", String(record.seed)),
+    always("record.sampling", samplingWords(record)),
+    row("record.stop", record.stop.map((words) => JSON.stringify(words)).join(", ")),
   ];
   return rows.filter((found) => found !== null);
 }
 
-function row(name: string, value: string, mono = false): RecordRow | null {
+function always(key: Key, value: string): RecordRow {
+  return { name: t(key), value };
+}
+
+function row(key: Key, value: string, mono = false): RecordRow | null {
   if (value === "") return null;
-  return mono ? { name, value, mono } : { name, value };
+  return mono ? { ...always(key, value), mono } : always(key, value);
 }
 
 /** Every setting that chose the tokens, also those that are off. */
 function samplingWords({ sampling }: ReplyRecord): string {
-  const off = (name: string, value: number, neutral: number): string =>
-    value === neutral ? `${name} off` : `${name} ${value}`;
+  const off = (key: Key, value: number, neutral: number): string =>
+    value === neutral
+      ? t("record.off", { name: t(key) })
+      : t("record.value", { name: t(key), value: plain(value) });
   return joined([
-    sampling.temperature === 0 ? "best token always (temperature 0)" : `temperature ${sampling.temperature}`,
-    off("top-k", sampling.topK, 0),
-    off("top-p", sampling.topP, 1),
-    off("min-p", sampling.minP, 0),
-    off("repeat penalty", sampling.repeatPenalty, 1),
-    off("presence penalty", sampling.presencePenalty, 0),
-    off("frequency penalty", sampling.frequencyPenalty, 0),
+    sampling.temperature === 0
+      ? t("record.best")
+      : t("record.temperature", { value: plain(sampling.temperature) }),
+    off("record.topK", sampling.topK, 0),
+    off("record.topP", sampling.topP, 1),
+    off("record.minP", sampling.minP, 0),
+    off("record.repeatPenalty", sampling.repeatPenalty, 1),
+    off("record.presencePenalty", sampling.presencePenalty, 0),
+    off("record.frequencyPenalty", sampling.frequencyPenalty, 0),
     sampling.dryMultiplier === 0
-      ? "DRY off"
-      : `DRY ${sampling.dryMultiplier} (base ${sampling.dryBase}, from ${tokens(sampling.dryAllowedLength)})`,
+      ? t("record.dryOff")
+      : t("record.dry", {
+          strength: plain(sampling.dryMultiplier),
+          base: plain(sampling.dryBase),
+          tokens: tokens(sampling.dryAllowedLength),
+        }),
     sampling.xtcProbability === 0
-      ? "XTC off"
-      : `XTC ${sampling.xtcProbability} (threshold ${sampling.xtcThreshold})`,
-    `at most ${tokens(sampling.maxTokens)}`,
+      ? t("record.xtcOff")
+      : t("record.xtc", { share: plain(sampling.xtcProbability), threshold: plain(sampling.xtcThreshold) }),
+    t("record.atMost", { tokens: tokens(sampling.maxTokens) }),
   ]);
 }
 
@@ -101,40 +106,45 @@ function samplingWords({ sampling }: ReplyRecord): string {
 export function replayLine(event: ReplayEvent): { words: string; tone: "quiet" | "same" | "differs" } {
   switch (event.kind) {
     case "hashing":
-      return { words: "Reading the model file to know it is the same…", tone: "quiet" };
+      return { words: t("replay.hashing"), tone: "quiet" };
     case "reading":
-      return { words: `Reading ${grouped(event.done)} of ${tokens(event.total)}`, tone: "quiet" };
+      return { words: t("replay.reading", progress(event)), tone: "quiet" };
     case "writing":
-      return { words: `Same so far: ${grouped(event.done)} of ${tokens(event.total)}`, tone: "quiet" };
+      return { words: t("replay.sameSoFar", progress(event)), tone: "quiet" };
     case "ended": {
       const { outcome } = event;
-      const note = "note" in outcome && outcome.note !== null ? ` ${outcome.note}` : "";
+      const noted = (words: string): string =>
+        "note" in outcome && outcome.note !== null ? t("replay.noted", { words, note: outcome.note }) : words;
       switch (outcome.kind) {
         case "same":
-          return { words: `Same: ${sameWords(outcome.tokens)}.${note}`, tone: "same" };
+          return { words: noted(sameWords(outcome.tokens)), tone: "same" };
         case "differs": {
-          const where = `Differs at token ${grouped(outcome.token)}`;
-          const words = `${where}: then ${quoted(outcome.then)}, now ${quoted(outcome.now)}.${note}`;
-          return { words, tone: "differs" };
+          const token = grouped(outcome.token);
+          const values = { token, before: quoted(outcome.then), now: quoted(outcome.now) };
+          return { words: noted(t("replay.differs", values)), tone: "differs" };
         }
         case "impossible":
-          return { words: `Not replayed. ${outcome.why}`, tone: "quiet" };
+          return { words: t("replay.impossible", { why: outcome.why }), tone: "quiet" };
         case "stopped":
-          return { words: "Stopped.", tone: "quiet" };
+          return { words: t("replay.stopped"), tone: "quiet" };
       }
     }
   }
 }
 
+function progress({ done, total }: { done: number; total: number }): { done: string; total: string } {
+  return { done: grouped(done), total: tokens(total) };
+}
+
 function sameWords(count: number): string {
-  return count === 1 ? "its 1 token came again" : `all ${tokens(count)} came again`;
+  return count === 1 ? t("replay.sameOne") : t("replay.same", { tokens: tokens(count) });
 }
 
 function quoted(text: string | null): string {
-  return text === null ? "the end" : `“${text.replace(/\n/g, "⏎")}”`;
+  return text === null ? t("replay.end") : t("replay.quoted", { text: text.replace(/\n/g, "⏎") });
 }
 
 /** Rows as text for the clipboard. */
 export function rowsAsText(rows: RecordRow[]): string {
-  return rows.map((found) => `${found.name}: ${found.value}`).join("\n");
+  return rows.map(({ name, value }) => t("record.row", { name, value })).join("\n");
 }

@@ -1,4 +1,6 @@
 /** Cuts a growing reply into sentences for the ears: whole sentences only, never the same twice. */
+import { counted } from "./format";
+import { t } from "./words.svelte";
 
 /** What can be said now, and how much of the text has been taken. */
 export interface Spoken {
@@ -36,7 +38,7 @@ export function completeSentences(text: string, taken: number): Spoken {
 export function lastSentences(text: string, taken: number): string[] {
   const { sentences, taken: from } = completeSentences(text, taken);
   const rest = text.slice(from);
-  if (fenceLine.test(rest)) sentences.push("Code.");
+  if (fenceLine.test(rest)) sentences.push(t("said.code"));
   else pushWords(sentences, rest);
   return sentences;
 }
@@ -51,10 +53,10 @@ function fencedBlock(text: string, from: number): { words: string; end: number }
   close.lastIndex = from;
   const end = close.exec(text);
   if (!end) return "open";
-  const lines = text.slice(from, end.index).split("\n").length - 1;
-  const language = open[2] ? `, ${open[2]}` : "";
+  const lines = counted("count.lines", text.slice(from, end.index).split("\n").length - 1);
+  const language = open[2];
   return {
-    words: `Code${language}, ${lines === 1 ? "1 line" : `${lines} lines`}.`,
+    words: language ? t("said.codeLanguage", { language, lines }) : t("said.codeLines", { lines }),
     end: end.index + end[0].length,
   };
 }

@@ -5,6 +5,9 @@ import { type Key, en } from "./strings/en";
 
 export type { Key };
 
+/** Words for several of something, beside which those for one of it stand: `x` and `xOne`. */
+export type CountedKey = { [K in Key]: `${K}One` extends Key ? K : never }[Key];
+
 /** Languages that have all words. */
 export type Tongue = "en" | "de";
 

@@ -4,37 +4,25 @@ import type {
   ChatSettings,
   Conversation,
   ConversationSummary,
-  Download,
   ExportFormat,
   Exported,
   Found,
-  HubListing,
-  HubModel,
   Imported,
   Message,
-  ModelDetails,
-  ModelEntry,
-  ModelFit,
-  ModelFolder,
   Place,
   RunningTurn,
   Sent,
-  Settings,
   Snapshot,
-  Status,
   TokenCount,
   TurnBatch,
   TurnEvent,
   Unsent,
-  WireError,
 } from "../bindings";
-import type { Platform, PlatformEvents, ReplayReader, TurnReader, Unsubscribe } from "../types";
+import type { Platform, ReplayReader, TurnReader } from "../types";
+import { FakeLibrary, fault } from "./library";
 import { ScriptedReplays, message, scriptedEvents, scriptedHash } from "./replies";
-import { downloads, fitOf, folderOf, hubModels, listingOf, offline } from "./shelf";
+import { type Scenario, recordFor } from "./scenarios";
 import { ScriptedTree } from "./tree";
-import { type Scenario, detailsOf, loadingStatus, openStatus, recordFor } from "./scenarios";
-
-type Handler = (payload: never) => void;
 
 interface LiveTurn {
   running: RunningTurn;
@@ -47,20 +35,13 @@ interface LiveTurn {
   timer: ReturnType<typeof setTimeout> | null;
 }
 
-const loadStepMs = 120;
-const loadStep = 0.03;
-
 /** See `Platform`. */
-export class FakePlatform implements Platform {
+export class FakePlatform extends FakeLibrary implements Platform {
   readonly #scenario: Scenario;
-  readonly #handlers = new Map<string, Set<Handler>>();
   readonly #conversations = new Map<number, Conversation>();
   readonly #deleted = new Map<number, ConversationSummary>();
   readonly #chats = new Map<number | null, ChatSettings>();
   readonly #turns = new Map<number, LiveTurn>();
-  #snapshot: Snapshot;
-  #loading: ReturnType<typeof setInterval> | null = null;
-  #nextId = 1_000_000;
   #replyCount = 0;
   readonly #replays = new ScriptedReplays();
   readonly #tree = new ScriptedTree();
@@ -70,8 +51,8 @@ export class FakePlatform implements Platform {
   closed = 0;
 
   constructor(scenario: Scenario) {
+    super(scenario.snapshot);
     this.#scenario = scenario;
-    this.#snapshot = scenario.snapshot;
     for (const conversation of scenario.conversations) {
       this.#conversations.set(conversation.id, conversation);
     }
@@ -79,7 +60,7 @@ export class FakePlatform implements Platform {
 
   async bootstrap(): Promise<Snapshot> {
     const turns = [...this.#turns.values()].map((turn) => turn.running);
-    return { ...this.#snapshot, turns };
+    return { ...this.snapshot, turns };
   }
 
   async openConversation(id: number): Promise<Conversation> {
@@ -95,31 +76,31 @@ export class FakePlatform implements Platform {
   }
 
   async deleteConversation(id: number): Promise<void> {
-    const summary = this.#snapshot.conversations.find((c) => c.id === id);
+    const summary = this.snapshot.conversations.find((c) => c.id === id);
     if (!summary) throw fault("not-found", "This conversation is not there any more.");
     this.#deleted.set(id, summary);
-    this.#list(this.#snapshot.conversations.filter((c) => c.id !== id));
+    this.#list(this.snapshot.conversations.filter((c) => c.id !== id));
   }
 
   async restoreConversation(id: number): Promise<ConversationSummary> {
     const summary = this.#deleted.get(id);
     if (!summary) throw fault("not-found", "This conversation is not there any more.");
     this.#deleted.delete(id);
-    this.#list([...this.#snapshot.conversations, summary]);
+    this.#list([...this.snapshot.conversations, summary]);
     return summary;
   }
 
   async placeConversation(id: number, place: Place): Promise<ConversationSummary> {
-    const summary = this.#snapshot.conversations.find((c) => c.id === id);
+    const summary = this.snapshot.conversations.find((c) => c.id === id);
     if (!summary) throw fault("not-found", "This conversation is not there any more.");
     const placed = { ...summary, ...place };
-    this.#list(this.#snapshot.conversations.map((c) => (c.id === id ? placed : c)));
+    this.#list(this.snapshot.conversations.map((c) => (c.id === id ? placed : c)));
     return placed;
   }
 
   async renameFolder(from: string, to: string): Promise<void> {
     const folder = to === "" ? null : to;
-    const renamed = this.#snapshot.conversations.map((c) => (c.folder === from ? { ...c, folder } : c));
+    const renamed = this.snapshot.conversations.map((c) => (c.folder === from ? { ...c, folder } : c));
     this.#list(renamed);
   }
 
@@ -136,11 +117,11 @@ export class FakePlatform implements Platform {
 
   async duplicate(message: number): Promise<Conversation> {
     const from = this.#holding(message);
-    const id = this.#nextId++;
+    const id = this.nextId++;
     const at = from.messages.findIndex((m) => m.id === message);
     const messages = from.messages
       .slice(0, at + 1)
-      .map((m) => ({ ...m, id: this.#nextId++, versions: [] }));
+      .map((m) => ({ ...m, id: this.nextId++, versions: [] }));
     this.#conversations.set(id, { ...from, id, messages });
     this.#touch(id, from.title);
     return { ...from, id, messages };
@@ -148,7 +129,7 @@ export class FakePlatform implements Platform {
 
   async exportConversations(id: number | null, format: ExportFormat): Promise<Exported | null> {
     const end = format === "json" ? "json" : "md";
-    const conversations = id === null ? this.#snapshot.conversations.length : 1;
+    const conversations = id === null ? this.snapshot.conversations.length : 1;
     return { path: `/home/ana/chats.${end}`, conversations };
   }
 
@@ -161,7 +142,7 @@ export class FakePlatform implements Platform {
     const at = conversation.messages.findIndex((m) => m.id === id);
     const old = conversation.messages[at];
     if (!old) throw fault("not-found", "This question is not there any more.");
-    const question = message({ id: this.#nextId++, role: "user", text, cards: old.cards });
+    const question = message({ id: this.nextId++, role: "user", text, cards: old.cards });
     const versions = this.#tree.beside(conversation, old, question.id);
     const before = conversation.messages.slice(0, at);
     return this.#begin({ ...conversation, messages: [...before, { ...question, versions }] }, reader);
@@ -172,7 +153,7 @@ export class FakePlatform implements Platform {
     const at = conversation.messages.findIndex((m) => m.id === id);
     const old = conversation.messages[at];
     if (!old) throw fault("not-found", "This reply is not there any more.");
-    const reply = message({ id: this.#nextId++, role: "assistant", text, state: "edited" });
+    const reply = message({ id: this.nextId++, role: "assistant", text, state: "edited" });
     const versions = this.#tree.beside(conversation, old, reply.id);
     const messages = [...conversation.messages.slice(0, at), { ...reply, versions }];
     const changed = { ...conversation, messages };
@@ -189,7 +170,7 @@ export class FakePlatform implements Platform {
   }
 
   async countTokens(id: number | null, text: string, cards: number[]): Promise<TokenCount | null> {
-    const model = this.#snapshot.status.model;
+    const model = this.snapshot.status.model;
     if (!model) return null;
     const said = id === null ? [] : (this.#conversations.get(id)?.messages ?? []);
     const bytes = cards.reduce((sum, card) => sum + (this.#cards.get(card)?.length ?? 0), text.length);
@@ -204,7 +185,7 @@ export class FakePlatform implements Platform {
   }
 
   async addCard(name: string, text: string): Promise<Card> {
-    const id = this.#nextId++;
+    const id = this.nextId++;
     this.#cards.set(id, text);
     return {
       id,
@@ -217,7 +198,7 @@ export class FakePlatform implements Platform {
 
   /** As if a text file were dropped on the window. */
   drop(name: string, text: string): void {
-    void this.addCard(name, text).then((card) => this.#emit("card", card));
+    void this.addCard(name, text).then((card) => this.emit("card", card));
   }
 
   async pickCard(): Promise<Card | null> {
@@ -243,11 +224,11 @@ export class FakePlatform implements Platform {
     cards: number[],
     reader: TurnReader,
   ): Promise<Sent> {
-    if (!this.#snapshot.status.model) throw fault("no-model", "No model is open.");
-    const id = conversation ?? this.#nextId++;
+    if (!this.snapshot.status.model) throw fault("no-model", "No model is open.");
+    const id = conversation ?? this.nextId++;
     const before = this.#conversations.get(id) ?? { id, title: titleFrom(text), messages: [] };
     const named = cards.map((card) => this.addCard("Pasted text", this.#cards.get(card) ?? ""));
-    const question = message({ id: this.#nextId++, role: "user", text, cards: await Promise.all(named) });
+    const question = message({ id: this.nextId++, role: "user", text, cards: await Promise.all(named) });
     return this.#begin({ ...before, messages: [...before.messages, question] }, reader);
   }
 
@@ -307,190 +288,19 @@ export class FakePlatform implements Platform {
   }
 
   async keepUnsent(unsent: Unsent): Promise<void> {
-    const others = this.#snapshot.unsent.filter((u) => u.conversation !== unsent.conversation);
+    const others = this.snapshot.unsent.filter((u) => u.conversation !== unsent.conversation);
     const cards = [...unsent.cards, ...unsent.waitingCards];
     const empty = unsent.text === "" && unsent.waiting === "" && cards.length === 0;
-    this.#snapshot = { ...this.#snapshot, unsent: empty ? others : [...others, unsent] };
+    this.snapshot = { ...this.snapshot, unsent: empty ? others : [...others, unsent] };
   }
 
   /** As if somebody pressed the window's own button. */
   askToClose(): void {
-    this.#emit("closing", null);
+    this.emit("closing", null);
   }
 
   async closeWindow(): Promise<void> {
     this.closed += 1;
-  }
-
-  async pickModel(): Promise<ModelEntry | null> {
-    return this.#snapshot.models[0] ?? this.addModel("/home/ana/models/picked.gguf");
-  }
-
-  async addModel(path: string): Promise<ModelEntry> {
-    if (!path.endsWith(".gguf")) throw fault("refused", `${path} is not a model file.`);
-    const cut = path.lastIndexOf("/");
-    const entry: ModelEntry = {
-      id: path,
-      name: path.slice(cut + 1),
-      folder: path.slice(0, cut),
-      sizeBytes: 98_300_000,
-      missing: false,
-      lastUsedMs: null,
-    };
-    this.#models([entry, ...this.#snapshot.models.filter((m) => m.id !== path)]);
-    return entry;
-  }
-
-  async loadModel(): Promise<void> {
-    this.startLoading();
-  }
-
-  /** Loads as if a file of a few hundred megabytes were read. */
-  startLoading(): void {
-    let share = 0;
-    this.#status(loadingStatus(0));
-    this.#loading = setInterval(() => {
-      share += loadStep;
-      if (share < 1) {
-        this.#status(loadingStatus(share));
-        return;
-      }
-      this.#endLoading();
-      this.#status(openStatus);
-    }, loadStepMs);
-  }
-
-  async stopLoading(): Promise<void> {
-    this.#endLoading();
-    this.#status({
-      ...openStatus,
-      model: null,
-      banner: { ...openStatus.banner, kind: "no-model", state: "No model open.", reason: "" },
-    });
-  }
-
-  async useCpu(): Promise<void> {
-    this.#endLoading();
-    this.#status(openStatus);
-  }
-
-  async useGpu(): Promise<void> {
-    await this.saveSettings({ ...this.#snapshot.settings, device: "auto" });
-    this.startLoading();
-  }
-
-  async checkAgain(): Promise<void> {
-    this.startLoading();
-  }
-
-  async modelDetails(id: string): Promise<ModelDetails> {
-    const entry = this.#snapshot.models.find((model) => model.id === id);
-    if (!entry) throw { code: "not-found", message: "That model is not there any more." } satisfies WireError;
-    return detailsOf(entry);
-  }
-
-  async modelFits(ids: string[]): Promise<ModelFit[]> {
-    const sizes = new Map(this.#snapshot.models.map((model) => [model.id, model.sizeBytes]));
-    return ids.map((id) => {
-      const size = sizes.get(id) ?? null;
-      return { id, fit: size === null ? null : fitOf(size, 8192) };
-    });
-  }
-
-  async pickFolder(): Promise<Settings | null> {
-    return this.addModelFolder("/media/ana/models");
-  }
-
-  async addModelFolder(path: string): Promise<Settings> {
-    if (!path.startsWith("/")) throw fault("not-found", `${path} is no folder.`);
-    const settings = this.#snapshot.settings;
-    const folder = folderOf(path, false);
-    this.#folders([...this.#snapshot.folders.filter((f) => f.id !== path), folder]);
-    return this.saveSettings({ ...settings, modelFolders: [...settings.modelFolders, path] });
-  }
-
-  async removeModelFolder(id: string): Promise<Settings> {
-    const settings = this.#snapshot.settings;
-    this.#folders(this.#snapshot.folders.filter((folder) => folder.id !== id));
-    const modelFolders = settings.modelFolders.filter((folder) => folder !== id);
-    return this.saveSettings({ ...settings, modelFolders });
-  }
-
-  async searchFolders(): Promise<void> {
-    this.#folders(this.#snapshot.folders);
-  }
-
-  async hubSearch(words: string): Promise<HubModel[]> {
-    if (this.#snapshot.settings.offline) throw fault("network", offline);
-    return hubModels.filter((model) => model.repo.toLowerCase().includes(words.toLowerCase()));
-  }
-
-  async hubFiles(repo: string): Promise<HubListing> {
-    if (this.#snapshot.settings.offline) throw fault("network", offline);
-    return listingOf(repo);
-  }
-
-  async startDownload(repo: string, path: string): Promise<Download> {
-    const file = listingOf(repo).files.find((known) => known.path === path);
-    if (!file) throw fault("not-found", "This file is not there any more.");
-    return this.#download(repo, file.name, file.sizeBytes);
-  }
-
-  async downloadStarter(): Promise<Download> {
-    return this.#download("HuggingFaceTB/SmolLM2-135M", "smollm2-135m-instruct-q4_1.gguf", 98_362_432);
-  }
-
-  async pauseDownload(id: number): Promise<void> {
-    this.#changeDownload(id, { state: "paused", bytesPerSecond: null, leftS: null });
-  }
-
-  async resumeDownload(id: number): Promise<void> {
-    this.#changeDownload(id, { state: "running", message: null });
-  }
-
-  async removeDownload(id: number): Promise<void> {
-    this.#downloads(this.#snapshot.downloads.filter((job) => job.id !== id));
-  }
-
-  #download(repo: string, name: string, totalBytes: number): Download {
-    const download: Download = {
-      ...downloads[0]!,
-      id: this.#nextId++,
-      repo,
-      name,
-      totalBytes,
-      receivedBytes: 0,
-      state: "running",
-    };
-    this.#downloads([download, ...this.#snapshot.downloads]);
-    return download;
-  }
-
-  #changeDownload(id: number, change: Partial<Download>): void {
-    const list = this.#snapshot.downloads;
-    if (!list.some((job) => job.id === id)) {
-      throw fault("not-found", "This download is not there any more.");
-    }
-    this.#downloads(list.map((job) => (job.id === id ? { ...job, ...change } : job)));
-  }
-
-  #downloads(list: Download[]): void {
-    this.#snapshot = { ...this.#snapshot, downloads: list };
-    this.#emit("downloads", list);
-  }
-
-  #folders(list: ModelFolder[]): void {
-    this.#snapshot = { ...this.#snapshot, folders: list };
-    this.#emit("folders", list);
-  }
-
-  async forgetModel(id: string): Promise<void> {
-    this.#models(this.#snapshot.models.filter((m) => m.id !== id));
-  }
-
-  async saveSettings(settings: Settings): Promise<Settings> {
-    this.#snapshot = { ...this.#snapshot, settings };
-    return settings;
   }
 
   async chatSettings(conversation: number | null): Promise<ChatSettings | null> {
@@ -518,23 +328,13 @@ export class FakePlatform implements Platform {
     this.opened.push(url);
   }
 
-  async on<E extends keyof PlatformEvents>(
-    event: E,
-    handler: (payload: PlatformEvents[E]) => void,
-  ): Promise<Unsubscribe> {
-    const handlers = this.#handlers.get(event) ?? new Set();
-    handlers.add(handler as Handler);
-    this.#handlers.set(event, handlers);
-    return () => handlers.delete(handler as Handler);
-  }
-
   /** `kept` is a reply that is gone on with. */
   #begin(conversation: Conversation, reader: TurnReader, kept: Message | null = null): Sent {
     const { script } = this.#scenario;
-    const turn = this.#nextId++;
+    const turn = this.nextId++;
     const reply: Message = kept
       ? { ...kept, state: "writing", turn, kept: kept.text.length }
-      : message({ id: this.#nextId++, role: "assistant", text: "", state: "writing", turn });
+      : message({ id: this.nextId++, role: "assistant", text: "", state: "writing", turn });
     const words = script.replies[this.#replyCount++ % script.replies.length] ?? "";
     const live: LiveTurn = {
       running: { turn, conversation: conversation.id, message: reply.id },
@@ -600,7 +400,7 @@ export class FakePlatform implements Platform {
         ? { kind: "finished", message: ended }
         : { kind: "failed", message: ended, error: fault("internal", failure) },
     );
-    this.#emit("turn-ended", live.running);
+    this.emit("turn-ended", live.running);
   }
 
   #tell(live: LiveTurn, event: TurnEvent): void {
@@ -610,41 +410,19 @@ export class FakePlatform implements Platform {
   }
 
   #touch(id: number, title: string): ConversationSummary {
-    const newest = Math.max(0, ...this.#snapshot.conversations.map((c) => c.updatedMs));
-    const known = this.#snapshot.conversations.find((c) => c.id === id);
+    const newest = Math.max(0, ...this.snapshot.conversations.map((c) => c.updatedMs));
+    const known = this.snapshot.conversations.find((c) => c.id === id);
     const { pinned, folder } = known ?? { pinned: false, folder: null };
     const summary = { id, title, updatedMs: newest + 1, pinned, folder };
-    this.#list([summary, ...this.#snapshot.conversations.filter((c) => c.id !== id)]);
+    this.#list([summary, ...this.snapshot.conversations.filter((c) => c.id !== id)]);
     return summary;
   }
 
   #list(conversations: ConversationSummary[]): void {
-    this.#snapshot = { ...this.#snapshot, conversations };
-    this.#emit("conversations", conversations);
+    this.snapshot = { ...this.snapshot, conversations };
+    this.emit("conversations", conversations);
   }
 
-  #models(models: ModelEntry[]): void {
-    this.#snapshot = { ...this.#snapshot, models };
-    this.#emit("models", models);
-  }
-
-  #status(status: Status): void {
-    this.#snapshot = { ...this.#snapshot, status };
-    this.#emit("status", status);
-  }
-
-  #endLoading(): void {
-    if (this.#loading) clearInterval(this.#loading);
-    this.#loading = null;
-  }
-
-  #emit<E extends keyof PlatformEvents>(event: E, payload: PlatformEvents[E]): void {
-    for (const handler of this.#handlers.get(event) ?? []) handler(payload as never);
-  }
-}
-
-function fault(code: WireError["code"], message: string): WireError {
-  return { code, message };
 }
 
 function cut(text: string, wordsPerPiece: number): string[] {

@@ -1,5 +1,6 @@
 /** The words of the window in German. */
 import type { Key } from "./en";
+import { talk } from "./talk.de";
 
 export const de: Record<Key, string> = {
   "common.close": "Schließen",
@@ -34,6 +35,7 @@ export const de: Record<Key, string> = {
   "models.starter": "Startmodell",
   "models.starterGet": "Startmodell holen",
   "models.path": "Pfad einer Modelldatei",
+  "models.example": "/pfad/zum/modell.gguf",
   "models.detailsHint": "Was diese Datei ist und ob sie sich nutzen lässt",
   "models.details": "Einzelheiten zu {name}",
   "models.forgetHint": "Aus der Liste nehmen; die Datei bleibt",
@@ -42,6 +44,7 @@ export const de: Record<Key, string> = {
   "folders.title": "Ordner",
   "folders.help": "Candor führt die Modelle dieser Ordner auf, auch tief darin und hinter Verknüpfungen. Ein Laufwerk, das nicht da ist, behält seine Modelle in der Liste.",
   "folders.add": "Ordner hinzufügen…",
+  "folders.example": "/pfad/zu/modellen",
   "folders.again": "Noch einmal nachsehen",
   "folders.path": "Pfad eines Ordners",
   "folders.addPath": "Hinzufügen",
@@ -233,4 +236,6 @@ export const de: Record<Key, string> = {
   "chat.more": "Weitere Wege, Wörter zu wählen",
   "chat.form": "Form der Antworten",
   "chat.resetOne": "{name}: wie zu Beginn",
+
+  ...talk,
 };

@@ -1,4 +1,6 @@
 /** The words of the window in English. `{name}` is filled in. */
+import { talk } from "./talk.en";
+
 export const en = {
   "common.close": "Close",
   "common.cancel": "Cancel",
@@ -32,6 +34,7 @@ export const en = {
   "models.starter": "Starter model",
   "models.starterGet": "Get the starter model",
   "models.path": "Path of a model file",
+  "models.example": "/path/to/model.gguf",
   "models.detailsHint": "What this file is, and whether it can be used",
   "models.details": "Details of {name}",
   "models.forgetHint": "Take off this list; the file stays",
@@ -40,6 +43,7 @@ export const en = {
   "folders.title": "Folders",
   "folders.help": "Candor lists the models in these folders, also deep inside and behind links. A drive that is not there keeps its models in the list.",
   "folders.add": "Add a folder…",
+  "folders.example": "/path/to/models",
   "folders.again": "Look again",
   "folders.path": "Path of a folder",
   "folders.addPath": "Add",
@@ -231,6 +235,8 @@ export const en = {
   "chat.more": "More ways to choose words",
   "chat.form": "Form of the replies",
   "chat.resetOne": "{name}: as at first",
+
+  ...talk,
 } as const;
 
 /** A name of some words. */
