@@ -99,6 +99,11 @@ pub(crate) enum ContextLimit {
         /// Tokens of the usual one.
         wanted: usize,
     },
+    /// The usual one did not fit on the card on which the model was opened.
+    Card {
+        /// Tokens of the usual one.
+        wanted: usize,
+    },
     /// The model was trained for no more.
     Trained {
         /// Tokens that the settings say.
@@ -309,6 +314,7 @@ fn context_limit(model: &ModelFacts) -> String {
     };
     let why = match limit {
         ContextLimit::Memory { .. } => "more does not fit in memory",
+        ContextLimit::Card { .. } => "the graphics card had no room for more",
         ContextLimit::Trained { .. } => "the model was trained for no more",
     };
     format!(" · context {} ({why})", words::count(model.context))

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use candor_engine::WithSleep;
 use candor_engine::guard::Power;
 
 use crate::compose::{Backends, ProbeCommand};
@@ -23,7 +24,7 @@ pub struct Clock {
 pub struct Machine {
     /// Time since the machine was started, that in which it slept included; none where nobody
     /// counts that.
-    pub with_sleep: Arc<dyn Fn() -> Option<Duration> + Send + Sync>,
+    pub with_sleep: WithSleep,
     /// Where its power comes from.
     pub power: Arc<dyn Fn() -> Power + Send + Sync>,
 }

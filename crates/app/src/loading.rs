@@ -149,6 +149,7 @@ impl Inner {
         let config = EngineConfig {
             clock: Arc::clone(&self.config.clock.instant),
             available_memory: Arc::clone(&self.config.free_memory),
+            with_sleep: Arc::clone(&self.config.machine.with_sleep),
         };
         let backends = (self.config.backends)(choice);
         let engine = Engine::spawn(config, backends).map_err(no_thread)?;

@@ -9,7 +9,7 @@ use candor_arch::{FootprintOptions, PAGE_TOKENS, StateSizes, footprint};
 use candor_backend::{CancelToken, DeviceKind, KvType, Precision};
 use candor_engine::{
     CONTEXT_TOKENS_DEFAULT, DeviceWish, EngineHandle, EngineState, LoadFailure, LoadOptions,
-    LoadSpec, LoadedModel, Mode, PassedOver, TextSide, VerdictMemory, WhyNoModel,
+    LoadSpec, LoadedModel, Mode, PassedOver, Proof, TextSide, VerdictId, VerdictMemory, WhyNoModel,
     schedule::CHUNK_TOKENS,
 };
 use candor_modelfile::ModelFile;
@@ -44,7 +44,7 @@ impl ChatModel {
         let format = ChatFormat::new(index.chat_template.as_deref(), loaded.tokenizer.controls());
         let on_card = loaded
             .ctx_wished
-            .map(|wanted| ContextLimit::Memory { wanted });
+            .map(|wanted| ContextLimit::Card { wanted });
         let facts = ModelFacts {
             name: model_name(&loaded.path),
             file: loaded.path.to_string_lossy().into_owned(),
@@ -81,7 +81,7 @@ impl ChatModel {
     }
 
     /// The same model once something else computes it, or it was proven.
-    fn became(&self, loaded: Arc<LoadedModel>) -> Self {
+    fn became(&self, loaded: Arc<LoadedModel>, day: Option<&str>) -> Self {
         let why = loaded.passed_over.last().or(self.facts.why.as_ref());
         Self {
             id: self.id.clone(),
@@ -90,6 +90,7 @@ impl ChatModel {
                 device: loaded.device.clone(),
                 proof: loaded.proof.clone(),
                 why: why.cloned(),
+                day: day.unwrap_or(&self.facts.day).to_owned(),
                 memory_bytes: memory_bytes(&loaded),
                 kv: words::kv(loaded.kv),
                 ..self.facts.clone()
@@ -108,6 +109,13 @@ impl ChatModel {
             quantization: self.facts.quantization.clone(),
             template_fallback: self.facts.template_fallback.clone(),
         }
+    }
+}
+
+fn verdict(model: &LoadedModel) -> Option<VerdictId> {
+    match &model.proof {
+        Proof::Proven(report) => Some(report.id),
+        _ => None,
     }
 }
 
@@ -258,6 +266,8 @@ pub(crate) struct ModelState {
     chat: Option<Arc<ChatModel>>,
     /// The load that gave it.
     chat_load: Option<RunningLoad>,
+    /// The proof of a card that was seen last, and its day.
+    proven: Option<(VerdictId, String)>,
     pub(crate) load: Option<RunningLoad>,
     pub(crate) refusal: Option<Refusal>,
     /// What a broken engine said, until a model is loaded again.
@@ -277,8 +287,30 @@ impl ModelState {
         Some(match Arc::ptr_eq(&model, &chat.loaded) {
             true => Arc::clone(chat),
             // What computes has changed since the load.
-            false => Arc::new(chat.became(model)),
+            false => {
+                let day = self
+                    .proven
+                    .as_ref()
+                    .filter(|(id, _)| Some(*id) == verdict(&model));
+                let day = day.map(|(_, day)| day.clone());
+                Arc::new(chat.became(model, day.as_deref()))
+            }
         })
+    }
+
+    /// Notes on which day the card was proven that serves now, if that is new.
+    pub(crate) fn date_proof(&mut self, day: impl FnOnce() -> String) {
+        let Some(seat) = &self.seat else { return };
+        let id = seat
+            .engine
+            .state()
+            .borrow()
+            .model()
+            .and_then(|model| verdict(model));
+        let known = self.proven.as_ref().map(|(id, _)| *id);
+        if let Some(id) = id.filter(|id| Some(*id) != known) {
+            self.proven = Some((id, day()));
+        }
     }
 
     /// The load of the model that answered last, if the engine has lost that, and what a broken
@@ -588,6 +620,7 @@ mod tests {
         let config = EngineConfig {
             clock: Arc::new(Instant::now),
             available_memory: Arc::new(|| None),
+            with_sleep: Arc::new(|| None),
         };
         let backend = Script::new(97..123).backend();
         let engine = Engine::spawn(config, vec![Box::new(backend)]).unwrap();

@@ -140,7 +140,6 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
         };
         let log = request.log();
         job.turn.goes_on_in(Arc::clone(&log));
-        inner.prove_after_sleep();
         // A refusal stands in the log too, where every reader finds it.
         engine.generate(request).ok();
         match follow(&log, keeper, &mut record) {

@@ -8,10 +8,10 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, io};
 
-use candor_app::{AppPaths, Clock, PROBE_ARGUMENT, PathRequest, ProbeCommand, System};
+use candor_app::{AppPaths, Clock, PROBE_ARGUMENT, PathRequest, ProbeCommand, System, machine};
 
 /// The clocks of the machine.
 pub(crate) fn clock() -> Clock {
@@ -52,6 +52,11 @@ pub(crate) fn probe_command() -> io::Result<ProbeCommand> {
 /// Bytes of memory that the machine can still give, if it says so.
 pub(crate) fn free_memory() -> Option<u64> {
     kibibytes("/proc/meminfo", "MemAvailable:")
+}
+
+/// Time since the machine was started, sleep included, where the system says so.
+pub(crate) fn with_sleep() -> Option<Duration> {
+    machine::uptime(&fs::read_to_string(machine::UPTIME).ok()?)
 }
 
 /// Bytes of memory of the machine, if it says so.

@@ -86,6 +86,7 @@ pub(crate) fn setup(
         },
         clock: clock.clone(),
         free_memory: Arc::new(environment::free_memory),
+        with_sleep: Arc::new(environment::with_sleep),
     }
 }
 

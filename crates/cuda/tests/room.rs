@@ -13,7 +13,8 @@ use candor_backend::{Backend, Batch, LoadError, Model, OpenError, OpenOptions, W
 use candor_cpu::{CpuBackend, CpuConfig};
 use candor_cuda::CudaBackend;
 use candor_engine::{
-    CONTEXT_TOKENS_DEFAULT, Engine, EngineConfig, LoadOptions, LoadSpec, LoadedModel, Proof, WhyNot,
+    CONTEXT_TOKENS_DEFAULT, Engine, EngineConfig, EngineHandle, LoadOptions, LoadSpec, LoadedModel,
+    Proof, WhyNot,
 };
 use candor_testkit::TinyModel;
 use simcuda::{Library, scenario};
@@ -142,16 +143,20 @@ scenario!(
     }
 );
 
-/// What an engine makes of the tiny model on this card.
-fn served(path: &Path, ctx_len: Option<usize>) -> Arc<LoadedModel> {
+fn engine() -> EngineHandle {
     let config = EngineConfig {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     };
     let card = CudaBackend::new(simulated());
     let backends: Vec<Box<dyn Backend>> =
         vec![Box::new(card), Box::new(CpuBackend::new(CpuConfig::new(1)))];
-    let handle = Engine::spawn(config, backends).expect("there is a thread for it");
+    Engine::spawn(config, backends).expect("there is a thread for it")
+}
+
+/// What an engine makes of the tiny model on this card.
+fn served_by(engine: &EngineHandle, path: &Path, ctx_len: Option<usize>) -> Arc<LoadedModel> {
     let spec = LoadSpec {
         options: LoadOptions {
             ctx_len,
@@ -160,10 +165,43 @@ fn served(path: &Path, ctx_len: Option<usize>) -> Arc<LoadedModel> {
         probe: Some((0..64).collect()),
         ..LoadSpec::new(path.to_path_buf())
     };
-    let model = handle.load(spec).expect("it is taken").wait();
-    handle.shutdown();
+    let model = engine.load(spec).expect("it is taken").wait();
     model.expect("it loads")
 }
+
+fn served(path: &Path, ctx_len: Option<usize>) -> Arc<LoadedModel> {
+    let engine = engine();
+    let model = served_by(&engine, path, ctx_len);
+    engine.shutdown();
+    model
+}
+
+scenario!(
+    a_model_that_takes_the_place_of_another_is_not_short_of_its_memory,
+    "",
+    |library: Library| {
+        let (_folder, path) = tiny();
+        let [whole, short] = [CONTEXT_TOKENS_DEFAULT, 1_024]
+            .map(|tokens| needed(library, &model(&path), options(tokens)));
+        // Beside the one before there is room for a short context, and alone for the whole one.
+        free(library, whole + short);
+        let engine = engine();
+        for ctx_len in [Some(CONTEXT_TOKENS_DEFAULT), None, None] {
+            let model = served_by(&engine, &path, ctx_len);
+            assert!(
+                matches!(model.proof, Proof::Proven(_)),
+                "{:?}",
+                model.passed_over
+            );
+            assert_eq!(
+                (model.ctx_len, model.ctx_wished),
+                (CONTEXT_TOKENS_DEFAULT, None)
+            );
+        }
+        engine.shutdown();
+        assert_eq!(library.counters().alive(), 0);
+    }
+);
 
 scenario!(
     a_card_serves_a_shorter_context_where_nobody_asked_for_a_long_one,

@@ -463,6 +463,7 @@ fn engine() -> EngineHandle {
     let config = EngineConfig {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     };
     let card = CudaBackend::among(&cards(), simulated());
     let cpu = CpuBackend::new(CpuConfig::new(1));

@@ -2,13 +2,17 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Says what time it is.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// Says how many bytes of memory can be taken now, if that is known.
 pub type AvailableMemory = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// Says how long the machine has been up, the time in which it slept included; none where nobody
+/// counts that.
+pub type WithSleep = Arc<dyn Fn() -> Option<Duration> + Send + Sync>;
 
 /// How an engine is set up.
 #[derive(Clone)]
@@ -17,6 +21,9 @@ pub struct EngineConfig {
     pub clock: Clock,
     /// The memory that a new model may take.
     pub available_memory: AvailableMemory,
+    /// The time that also counts sleep. A device that serves is proven again when it has gone
+    /// further than `clock`.
+    pub with_sleep: WithSleep,
 }
 
 impl fmt::Debug for EngineConfig {

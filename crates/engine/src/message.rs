@@ -46,9 +46,12 @@ pub(crate) struct RecheckJob {
 /// By what a device that serves is held against the reference once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recheck {
-    /// The probe, against what the reference said at the load: after the machine has slept.
-    Probe,
-    /// The conversation that was written last, at its true positions: while nobody waits.
+    /// The probe, against what the reference said at the load, if the machine has slept since. The
+    /// engine asks this of itself before every forward of a device; who asks it while nothing is
+    /// written spares the next reply the wait.
+    AfterSleep,
+    /// The conversation that was written last, at its true positions: while nobody waits. After a
+    /// sleep the probe comes first.
     Audit,
 }
 

@@ -69,6 +69,16 @@ struct Span {
 
 /// Moves all sequences on by at most one forward. Those that end leave `sequences`.
 pub fn step(servable: &mut Servable, sequences: &mut Vec<Sequence>) -> Progress {
+    step_unless(servable, sequences, &mut || false)
+}
+
+/// [`step`] that uses nothing of a forward after which `is_void` says so. What that one computed
+/// then stands nowhere, and all slots have to be read again.
+pub(crate) fn step_unless(
+    servable: &mut Servable,
+    sequences: &mut Vec<Sequence>,
+    is_void: &mut dyn FnMut() -> bool,
+) -> Progress {
     let mut progress = Progress::default();
     stop_cancelled(sequences);
     let done = admit::admit(servable, sequences).and_then(|()| {
@@ -80,6 +90,7 @@ pub fn step(servable: &mut Servable, sequences: &mut Vec<Sequence>) -> Progress 
         let cancel = cancel_token(&spans, sequences);
         match servable.forward(&batch, &cancel) {
             Ok(Outcome::Cancelled) => Ok(()),
+            Ok(Outcome::Done) if is_void() => empty_all(servable),
             Ok(Outcome::Done) => {
                 progress.committed_rows = batch.rows.len();
                 take_outputs(servable, sequences, &spans)
@@ -316,6 +327,14 @@ fn make_room(
         servable.empty_slot(oldest)?;
     } else if let Some(last) = spans.iter().map(|span| span.sequence_idx).max() {
         sequences[last].finish(FinishReason::ContextFull);
+    }
+    Ok(())
+}
+
+/// What a forward left there is not to be gone on from.
+fn empty_all(servable: &mut Servable) -> Result<(), SessionError> {
+    for slot in (0..servable.slots().len()).map(SlotId) {
+        servable.empty_slot(slot)?;
     }
     Ok(())
 }

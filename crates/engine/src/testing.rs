@@ -145,5 +145,6 @@ pub(crate) fn config() -> EngineConfig {
     EngineConfig {
         clock: clock(),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     }
 }

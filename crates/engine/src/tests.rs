@@ -9,9 +9,11 @@ mod panics;
 mod proofs;
 mod queue;
 mod request;
+mod sleep;
 mod turns;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,8 +37,8 @@ impl Running {
 
     fn with_memory(available: impl Fn() -> Option<u64> + Send + Sync + 'static) -> Self {
         Self::with(EngineConfig {
-            clock: clock(),
             available_memory: Arc::new(available),
+            ..config()
         })
     }
 
@@ -123,6 +125,8 @@ struct TwoDevices {
     folder: ModelFolder,
     card: Script,
     reference: Script,
+    /// Seconds that the machine has slept.
+    slept: Arc<AtomicU64>,
     handle: EngineHandle,
 }
 
@@ -136,13 +140,26 @@ impl TwoDevices {
         card.on_a_card();
         let backends: Vec<Box<dyn Backend>> =
             vec![Box::new(card.backend()), Box::new(reference.backend())];
+        let slept = Arc::new(AtomicU64::new(0));
+        let (begun, asleep) = (Instant::now(), Arc::clone(&slept));
+        let asleep = move || Duration::from_secs(asleep.load(Ordering::SeqCst));
+        let config = EngineConfig {
+            with_sleep: Arc::new(move || Some(begun.elapsed() + asleep())),
+            ..config
+        };
         let handle = Engine::spawn(config, backends);
         Self {
             folder: ModelFolder::new(),
             card,
             reference,
+            slept,
             handle: handle.unwrap(),
         }
+    }
+
+    /// The machine sleeps for a night.
+    fn sleep(&self) {
+        self.slept.fetch_add(8 * 3_600, Ordering::SeqCst);
     }
 
     fn spec(&self, f2: Mode, slots: usize) -> LoadSpec {

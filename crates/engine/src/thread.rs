@@ -10,6 +10,8 @@
 
 mod device;
 mod inbox;
+mod recheck;
+mod sleep;
 
 use std::collections::VecDeque;
 use std::mem;
@@ -36,6 +38,7 @@ use crate::schedule::{self, Lost, Progress};
 use crate::sequence::Sequence;
 
 use inbox::Inbox;
+use sleep::Sleep;
 
 /// Commands that wait for the engine thread. A person does not fill it; a program that does is
 /// told to come back.
@@ -53,6 +56,7 @@ pub(crate) struct Worker {
     /// How the last load failed, while the model before it stays.
     refused: Option<Refused>,
     sequences: Vec<Sequence>,
+    sleep: Sleep,
     loads: u64,
     verdicts: u64,
     /// The last field, and so the last to go: what it says at the end is true of all others.
@@ -96,6 +100,7 @@ impl Worker {
             live,
             refused,
             sequences,
+            sleep: Sleep::default(),
             loads: 0,
             verdicts: 0,
             state: Told(state),
@@ -187,6 +192,9 @@ impl Worker {
     }
 
     fn step(&mut self) {
+        if self.owes_proof() {
+            self.prove_after_sleep();
+        }
         if let Some(i) = self.next_to_prove() {
             return self.prove(i);
         }
@@ -194,7 +202,11 @@ impl Worker {
         let Some(servable) = self.live.as_mut().and_then(Live::servable) else {
             return self.end_all(TurnCode::NoModel, &TurnCode::NoModel.to_string());
         };
-        let Progress { ended, lost, .. } = schedule::step(servable, &mut self.sequences);
+        let (sleep, config, on_device) = (&mut self.sleep, &self.config, !servable.is_reference());
+        // A device may have lost its memory while it computed.
+        let mut is_void = || on_device && sleep.owes_proof(config);
+        let Progress { ended, lost, .. } =
+            schedule::step_unless(servable, &mut self.sequences, &mut is_void);
         let after = self.now();
         for sequence in &mut self.sequences {
             sequence.observe(before, after);
@@ -284,6 +296,7 @@ impl Worker {
         })?;
         let replaces = others.is_some();
         self.loads += 1;
+        let sleep = Sleep::begin(&self.config);
         let id = ModelId(self.loads);
         // The backends cannot be borrowed while the host has the rest.
         let mut backends = match others {
@@ -309,6 +322,7 @@ impl Worker {
         let info = Arc::clone(&live.info);
         self.drop_model();
         self.live = Some(live);
+        self.sleep = sleep;
         Ok(info)
     }
 

@@ -33,6 +33,7 @@ fn check(name: &str, path: PathBuf) {
     let config = EngineConfig {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     };
     let processor = || -> Box<dyn Backend> { Box::new(CpuBackend::new(CpuConfig::new(2))) };
     let engine = Engine::spawn(config, vec![processor(), processor()]).unwrap();

@@ -101,6 +101,10 @@ fn context(model: &ModelFacts) -> String {
         Some(ContextLimit::Memory { wanted }) => {
             format!("{} do not fit in memory", words::count(wanted as u64))
         }
+        Some(ContextLimit::Card { wanted }) => {
+            let wanted = words::count(wanted as u64);
+            format!("the graphics card had no room for {wanted}")
+        }
         Some(ContextLimit::Trained { asked }) => {
             let asked = words::count(asked as u64);
             format!("you chose {asked}; the model was trained for {trained}")

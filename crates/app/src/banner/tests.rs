@@ -600,6 +600,12 @@ fn a_context_that_was_limited_is_said_in_the_line_and_in_the_details() {
             "context 4,096 (more does not fit in memory)",
             "4,096 tokens (8,192 do not fit in memory)",
         ),
+        // Also once the processor goes on, which had the room.
+        (
+            ContextLimit::Card { wanted: 8_192 },
+            "context 4,096 (the graphics card had no room for more)",
+            "4,096 tokens (the graphics card had no room for 8,192)",
+        ),
         (
             ContextLimit::Trained { asked: 131_072 },
             "context 4,096 (the model was trained for no more)",

@@ -9,7 +9,7 @@ use candor_engine::direct::Direct;
 use candor_engine::guard::Unproven;
 use candor_engine::{
     Engine, EngineConfig, EngineHandle, LoadFailure, LoadOptions, LoadSpec, LoadedModel, Mode,
-    TextSide, Watch,
+    TextSide, Watch, WithSleep,
 };
 use candor_modelfile::{Assumed, Note};
 
@@ -44,6 +44,9 @@ pub struct Setup {
     pub clock: Clock,
     /// Bytes of memory that the machine can still give; none if it does not say.
     pub free_memory: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
+    /// Time since the machine was started, that in which it slept included; none where nobody
+    /// counts that.
+    pub with_sleep: WithSleep,
 }
 
 /// What is computed on, and how a card is judged.
@@ -111,6 +114,7 @@ impl Setup {
         EngineConfig {
             clock: Arc::clone(&self.clock.instant),
             available_memory: Arc::clone(&self.free_memory),
+            with_sleep: Arc::clone(&self.with_sleep),
         }
     }
 

@@ -16,10 +16,6 @@ use candor_engine::guard::{Conditions, HOUR, NoAudit, Power};
 pub(crate) use kept::Audits;
 pub(crate) use watch::begin;
 
-/// How much further the clock that counts sleep has to be than the other one. They are read one
-/// after the other, and one of them counts hundredths.
-const SLEPT_MIN: Duration = Duration::from_secs(2);
-
 /// What was seen, and what was done.
 #[derive(Default)]
 pub(crate) struct Upkeep {
@@ -28,8 +24,6 @@ pub(crate) struct Upkeep {
 
 #[derive(Default)]
 struct State {
-    /// The two clocks, when they were last looked at.
-    clocks: Option<(Instant, Duration)>,
     /// When somebody last did something.
     stirred: Option<Instant>,
     /// Tokens of the conversation that was written last; 0 once it was audited.
@@ -69,19 +63,6 @@ impl Upkeep {
         audits
             .filter(|(of, _)| *of == model)
             .map(|(_, audits)| audits)
-    }
-
-    /// Whether the machine has slept since this was asked last. `with_sleep` counts on while it
-    /// does, `now` does not; where nothing counts on, nobody knows of a sleep.
-    fn has_slept(&self, now: Instant, with_sleep: Option<Duration>) -> bool {
-        let Some(with_sleep) = with_sleep else {
-            return false;
-        };
-        let before = self.state().clocks.replace((now, with_sleep));
-        before.is_some_and(|(then, then_with_sleep)| {
-            let awake = now.saturating_duration_since(then);
-            with_sleep.saturating_sub(then_with_sleep) > awake + SLEPT_MIN
-        })
     }
 
     /// Takes up an audit that `cancel` ends, if there may be one now, and says how long it may take.

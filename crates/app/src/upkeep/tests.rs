@@ -149,11 +149,14 @@ fn open(
 ) -> App {
     let now = Arc::new(AtomicI64::new(1));
     let (begun, awake, with_sleep) = (Instant::now(), Arc::clone(time), Arc::clone(time));
+    let day = Arc::clone(time);
     let (card, reference, on_mains) = (card.clone(), reference.clone(), Arc::clone(on_mains));
     let config = AppConfig {
         version: String::from("0.0.0"),
         clock: Clock {
-            now_ms: Arc::new(move || now.fetch_add(1, Ordering::Relaxed)),
+            now_ms: Arc::new(move || {
+                now.fetch_add(1, Ordering::Relaxed) + day.with_sleep().as_millis() as i64
+            }),
             instant: Arc::new(move || begun + awake.awake()),
         },
         machine: Machine {
@@ -181,26 +184,6 @@ fn open(
         }),
     };
     App::open(AppPaths::below(&dir.path().join("data")), config).unwrap()
-}
-
-#[test]
-fn a_sleep_is_when_only_one_of_two_clocks_goes_on() {
-    let begun = Instant::now();
-    let upkeep = Upkeep::default();
-    let seconds = Duration::from_secs;
-    let cases = [
-        ("the first look", 0, Some(10), false),
-        ("both go on", 3, Some(13), false),
-        ("they were read a little apart", 6, Some(17), false),
-        ("one of them has stood still", 9, Some(4_000), true),
-        ("it is told once", 12, Some(4_003), false),
-        ("nobody counts", 15, None, false),
-        ("a nap", 18, Some(4_020), true),
-    ];
-    for (what, awake, with_sleep, slept) in cases {
-        let found = upkeep.has_slept(begun + seconds(awake), with_sleep.map(seconds));
-        assert_eq!(found, slept, "{what}");
-    }
 }
 
 #[test]
@@ -257,10 +240,15 @@ fn after_a_sleep_nothing_is_written_before_the_card_was_proven_again() {
     desk.time.pass(10);
     desk.look();
     assert_eq!(proven(&desk), before, "it was awake all the time");
-    desk.time.sleep(8 * 3_600);
+    let line = desk.line();
+    assert!(line.ends_with(" · 1970-01-01"), "{line}");
+    desk.time.sleep(25 * 3_600);
     // Nobody has looked yet: the question itself is the first.
     desk.ask("And now?");
     assert_ne!(proven(&desk), before);
+    desk.until("the day is that of the proof", || {
+        desk.line().ends_with(" · 1970-01-02")
+    });
     assert_eq!(desk.app.status().banner.kind, BannerKind::Gpu);
     // A card that came back wrong writes nothing.
     desk.time.sleep(60);

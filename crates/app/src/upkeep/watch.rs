@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use candor_backend::{CancelToken, DeviceKind};
-use candor_engine::{NotJudged, Proof, Recheck, Rechecked};
+use candor_engine::{EngineHandle, NotJudged, Proof, Recheck, Rechecked};
 use candor_modelfile::Assumed;
 
 use super::Audits;
@@ -19,8 +19,7 @@ use crate::verdicts::{Recall, Verdicts};
 /// How often somebody looks whether the machine has slept, and whether nobody is there.
 const LOOK_INTERVAL: Duration = Duration::from_secs(3);
 
-/// Looks after the card until the app is gone. A system that gives no thread leaves it unaudited,
-/// and a sleep is noticed by the next reply.
+/// Looks after the card until the app is gone. A system that gives no thread leaves it unaudited.
 pub(crate) fn begin(inner: &Arc<Inner>) {
     let inner = Arc::downgrade(inner);
     let thread = thread::Builder::new().name(String::from("upkeep"));
@@ -44,8 +43,8 @@ impl Inner {
 
     /// One look.
     pub(super) fn look_after(&self) {
-        self.prove_after_sleep();
         let Some(chat) = self.on_card() else { return };
+        self.prove_after_sleep();
         self.remember_audits(&chat);
         let is_busy = !self.turns.running().is_empty() || self.models.state().load.is_some();
         let (power, cancel) = ((self.config.machine.power)(), CancelToken::new());
@@ -57,21 +56,19 @@ impl Inner {
         }
     }
 
-    /// Has the card proven again if the machine has slept: before the next token, since the engine
-    /// obeys in order. Called before every reply too, so that none is faster.
-    pub(crate) fn prove_after_sleep(&self) {
-        let with_sleep = (self.config.machine.with_sleep)();
-        if !self.upkeep.has_slept(self.instant(), with_sleep) {
-            return;
+    /// Has the card proven again after a sleep while nobody waits for it. The engine does so itself
+    /// before the next token, so nothing is lost where it has too much to do to be asked.
+    fn prove_after_sleep(&self) {
+        if let Some(engine) = self.seated() {
+            engine
+                .recheck(Recheck::AfterSleep, &CancelToken::new())
+                .ok();
         }
-        let engine = {
-            let state = self.models.state();
-            state.seat.as_ref().map(|seat| seat.engine.clone())
-        };
-        // Who has too much to do is at work on the card, which says itself when it has failed.
-        if let Some(engine) = engine {
-            engine.recheck(Recheck::Probe, &CancelToken::new()).ok();
-        }
+    }
+
+    fn seated(&self) -> Option<EngineHandle> {
+        let state = self.models.state();
+        state.seat.as_ref().map(|seat| seat.engine.clone())
     }
 
     /// The model that answers, if a card that was proven computes it.
@@ -102,12 +99,10 @@ impl Inner {
     }
 
     fn audit(&self, chat: &ChatModel, cancel: &CancelToken, limit: Duration) {
-        let engine = {
-            let state = self.models.state();
-            state.seat.as_ref().map(|seat| seat.engine.clone())
-        };
         let started = self.instant();
-        let asked = engine.map(|engine| engine.recheck(Recheck::Audit, cancel));
+        let asked = self
+            .seated()
+            .map(|engine| engine.recheck(Recheck::Audit, cancel));
         let Some(Ok(mut answer)) = asked else {
             self.upkeep.state().running = None;
             return;

@@ -332,6 +332,10 @@ impl Reader<'_> {
         for _ in 0..n_routers {
             let n_positions = self.count("the positions of a router", positions)?;
             let n_experts = self.count("the number of experts", EXPERTS_MAX)?;
+            if n_experts == 0 {
+                // Nothing would be read for a position, so the file would not bound their number.
+                return Err(RememberedError::Foreign);
+            }
             let mut of_positions = Vec::new();
             for _ in 0..n_positions {
                 let said = (0..n_experts).map(|_| self.number().map(f32::from_bits));

@@ -216,9 +216,13 @@ impl Placing<'_> {
         if !missing.is_empty() {
             return Err(WhyNot::Unsupported(missing).into());
         }
-        let mut ready = self.ready(backend, asked);
-        if matches!(ready, Err(Passed::Over(WhyNot::OutOfMemory { .. }))) && self.host.give_way() {
-            ready = self.ready(backend, asked);
+        let wishes = self.prepared.wishes();
+        // A model from before gives way before a shorter context is taken: that would outlive it.
+        let mut ready = self.ready(backend, asked, &wishes[..1]);
+        if matches!(ready, Err(Passed::Over(WhyNot::OutOfMemory { .. })))
+            && (self.host.give_way() || wishes.len() > 1)
+        {
+            ready = self.ready(backend, asked, &wishes);
         }
         let (weights, session) = ready?;
         let readied = Readied {
@@ -237,7 +241,12 @@ impl Placing<'_> {
     }
 
     /// Puts the weights on a device and opens its session.
-    fn ready(&mut self, backend: &mut dyn Backend, asked: &mut Asked) -> Result<Ready, Passed> {
+    fn ready(
+        &mut self,
+        backend: &mut dyn Backend,
+        asked: &mut Asked,
+        wishes: &[OpenOptions],
+    ) -> Result<Ready, Passed> {
         let model = &self.prepared.model;
         let use_reference = self.prepared.spec.use_reference.clone();
         let Asked { device, stopped } = asked;
@@ -261,7 +270,7 @@ impl Placing<'_> {
             Err(other) => return Err(Passed::Failed(Box::new(other))),
             Ok(()) => {
                 let mut progress = Forward(&mut watch);
-                let fitted = backend.fit(model, &self.prepared.wishes(), &mut progress);
+                let fitted = backend.fit(model, wishes, &mut progress);
                 fitted.and_then(|options| {
                     let loaded = backend.load(Arc::clone(model), Part::All, &mut progress);
                     Ok((loaded?, options))

@@ -269,6 +269,7 @@ fn an_engine_without_a_backend_says_so() {
     let config = EngineConfig {
         clock: clock(),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     };
     let handle = Engine::spawn(config, Vec::new()).unwrap();
     let folder = ModelFolder::new();

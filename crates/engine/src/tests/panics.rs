@@ -43,6 +43,7 @@ fn running() -> (Running, Fuse) {
     let config = EngineConfig {
         clock: Arc::new(move || read.read()),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     };
     (Running::with(config), fuse)
 }

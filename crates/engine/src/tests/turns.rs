@@ -212,6 +212,7 @@ fn the_thread_ends_when_nobody_holds_a_handle_any_more() {
     let config = EngineConfig {
         clock: clock(),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     };
     let handle = Engine::spawn(config, vec![Box::new(script.backend())]).unwrap();
     let folder = ModelFolder::new();

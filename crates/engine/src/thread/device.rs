@@ -8,28 +8,27 @@ use candor_backend::{Backend, CancelToken, OpenOptions, Step};
 
 use super::Worker;
 use crate::guard::{
-    self, AUDIT_THREADS_MAX, AUDIT_TOKENS_MAX, Audited, Candidate, Mode, NotJudged, Policy, Probe,
-    Reference, Remembered, Report, Verdict, Watching,
+    self, Mode, NotJudged, Policy, Probe, Reference, Remembered, Report, Verdict, Watching,
 };
 use crate::guarded::guarded;
 use crate::load::{
     At, DeviceWish, ExactSide, Live, LoadFailure, LoadedModel, PassedOver, Proof, Serving, Source,
     WhyNot, reference_live,
 };
-use crate::message::{EngineState, FinishReason, Recheck, RecheckJob, Rechecked, TurnCode};
+use crate::message::{EngineState, FinishReason, TurnCode};
 
 /// What a check is asked for with.
-struct Ask<'a> {
-    mode: Mode,
-    probe: &'a Probe,
-    remembered: Option<Arc<Remembered>>,
-    cancel: CancelToken,
+pub(super) struct Ask<'a> {
+    pub(super) mode: Mode,
+    pub(super) probe: &'a Probe,
+    pub(super) remembered: Option<Arc<Remembered>>,
+    pub(super) cancel: CancelToken,
     /// Threads of the reference at most.
-    threads: usize,
+    pub(super) threads: usize,
 }
 
 /// Hears how far a check is.
-type Heard<'a> = dyn FnMut(&mut Worker, usize, usize) -> Step + 'a;
+pub(super) type Heard<'a> = dyn FnMut(&mut Worker, usize, usize) -> Step + 'a;
 
 impl Worker {
     pub(super) fn judges_every_prompt(&self) -> bool {
@@ -113,7 +112,7 @@ impl Worker {
 
     /// Takes the right to serve from what has it, and gives it back if the guard accepts it. None
     /// if nothing serves.
-    fn judge(
+    pub(super) fn judge(
         &mut self,
         ask: Ask<'_>,
         heard: &mut Heard<'_>,
@@ -145,7 +144,7 @@ impl Worker {
     }
 
     /// Runs a check with the reference's side of it.
-    fn with_reference<T>(
+    pub(super) fn with_reference<T>(
         &mut self,
         live: &mut Live,
         ask: &Ask<'_>,
@@ -194,12 +193,12 @@ impl Worker {
         checked
     }
 
-    fn now_proven(&mut self, report: Arc<Report>) {
+    pub(super) fn now_proven(&mut self, report: Arc<Report>) {
         self.now_by(|_| Proof::Proven(report));
     }
 
     /// Tells everybody by what right the device serves.
-    fn now_by(&mut self, right: impl FnOnce(Mode) -> Proof) {
+    pub(super) fn now_by(&mut self, right: impl FnOnce(Mode) -> Proof) {
         if let Some(live) = &mut self.live {
             live.info = Arc::new(LoadedModel {
                 proof: right(live.mode),
@@ -216,145 +215,6 @@ impl Worker {
                 refused: self.refused.clone(),
             });
         }
-    }
-
-    /// Holds a device that serves against the reference once more.
-    pub(super) fn recheck(&mut self, job: RecheckJob) {
-        let RecheckJob {
-            what,
-            cancel,
-            answer,
-        } = job;
-        let serves = |live: &Live| is_on_device(live) && matches!(live.serving, Serving::Ready(_));
-        let rechecked = match (self.live.as_ref().is_some_and(serves), what) {
-            (false, _) => Rechecked::NotNeeded,
-            (true, Recheck::Probe) => self.probe_again(cancel),
-            (true, Recheck::Audit) => self.audit(cancel),
-        };
-        // Nobody may be waiting for the answer; the state says the same.
-        answer.send(rechecked).ok();
-    }
-
-    fn probe_again(&mut self, cancel: CancelToken) -> Rechecked {
-        let Some(live) = &self.live else {
-            return Rechecked::NotNeeded;
-        };
-        let subject = live.info.subject();
-        let probe = match &live.probe {
-            Some(ids) => Probe::of_text(ids, subject),
-            None => Probe::built_in(subject),
-        };
-        let probe = match probe {
-            Ok(probe) => probe,
-            Err(reason) => return Rechecked::NotJudged(reason),
-        };
-        let ask = Ask {
-            mode: live.mode,
-            probe: &probe,
-            remembered: live.remembered.clone(),
-            cancel,
-            threads: usize::MAX,
-        };
-        let mut heard = |worker: &mut Self, _: usize, _: usize| {
-            worker.inbox.take_in();
-            Step::Go
-        };
-        let judged = self.judge(ask, &mut heard);
-        // The check took all slots. What was being written goes on once its context was read again.
-        for sequence in self.sequences.iter_mut().filter(|_| judged.is_some()) {
-            sequence.slot = None;
-        }
-        match judged {
-            None => Rechecked::NotNeeded,
-            Some(Ok(report)) => {
-                self.now_proven(Arc::clone(&report));
-                Rechecked::Kept(report)
-            }
-            Some(Err(WhyNot::Rejected(report))) => {
-                self.fall_back(WhyNot::Rejected(Arc::clone(&report)));
-                Rechecked::Withdrawn(report)
-            }
-            // What was not proven again does not serve; the next prompt decides.
-            Some(Err(WhyNot::NotJudged(reason @ NotJudged::Stopped))) => {
-                self.now_by(Proof::Awaited);
-                Rechecked::NotJudged(reason)
-            }
-            Some(Err(why)) => {
-                let reason = why.to_string();
-                self.fall_back(why);
-                Rechecked::NotJudged(NotJudged::Candidate { reason })
-            }
-        }
-    }
-
-    /// Audits the device on the conversation that was written last.
-    fn audit(&mut self, cancel: CancelToken) -> Rechecked {
-        let Some(mut live) = self.live.take() else {
-            return Rechecked::NotNeeded;
-        };
-        let Serving::Ready(servable) = mem::replace(&mut live.serving, Serving::Nobody) else {
-            self.live = Some(live);
-            return Rechecked::NotNeeded;
-        };
-        let written = servable.slots().iter().max_by_key(|slot| slot.used);
-        let mut ids = written.map_or(Vec::new(), |slot| slot.tokens.clone());
-        ids.truncate(AUDIT_TOKENS_MAX);
-        let options = OpenOptions {
-            slots_max: 1,
-            state_tokens: (ids.len() + candor_arch::PAGE_TOKENS).min(live.options.ctx_len),
-            ..live.options
-        };
-        let probe = Probe::of_prompt(&ids, live.info.subject());
-        let session = live.weights.open(options);
-        let ready = match (probe, session) {
-            (Err(reason), _) => Err(reason),
-            (_, Err(error)) => Err(NotJudged::Candidate {
-                reason: error.to_string(),
-            }),
-            (Ok(probe), Ok(session)) => Ok((probe, session)),
-        };
-        let audited = match ready {
-            Err(reason) => Audited::NotJudged(servable, reason),
-            Ok((probe, session)) => {
-                let audited = Candidate::new(session, live.info.device.clone());
-                let ask = Ask {
-                    mode: live.mode,
-                    probe: &probe,
-                    remembered: None,
-                    cancel,
-                    threads: AUDIT_THREADS_MAX,
-                };
-                // Whoever asks for anything comes first.
-                let mut heard = |worker: &mut Self, _: usize, _: usize| {
-                    worker.inbox.take_in();
-                    match worker.inbox.backlog.is_empty() {
-                        true => Step::Go,
-                        false => Step::Stop,
-                    }
-                };
-                self.with_reference(
-                    &mut live,
-                    &ask,
-                    &mut heard,
-                    |reference, policy, watching| {
-                        guard::audit(reference, (servable, audited), &probe, policy, watching)
-                    },
-                )
-            }
-        };
-        let (serving, rechecked) = match audited {
-            Audited::Kept(servable, report) => (Serving::Ready(servable), Rechecked::Kept(report)),
-            Audited::NotJudged(servable, reason) => {
-                (Serving::Ready(servable), Rechecked::NotJudged(reason))
-            }
-            Audited::Withdrawn(report) => (Serving::Nobody, Rechecked::Withdrawn(report)),
-        };
-        live.serving = serving;
-        self.live = Some(live);
-        if let Rechecked::Withdrawn(report) = &rechecked {
-            self.fall_back(WhyNot::Rejected(Arc::clone(report)));
-        }
-        rechecked
     }
 
     /// Goes on with the reference, at the same tokens. What computed before is given up and not
@@ -490,6 +350,6 @@ fn probes(live: &Live, prompt: &[u32]) -> Result<Vec<Probe>, NotJudged> {
     short.into_iter().chain([Ok(prompt)]).collect()
 }
 
-fn is_on_device(live: &Live) -> bool {
+pub(super) fn is_on_device(live: &Live) -> bool {
     live.info.proof != Proof::Reference
 }

@@ -32,6 +32,7 @@ pub(crate) fn load(path: PathBuf) -> (EngineHandle, Arc<LoadedModel>) {
     let config = EngineConfig {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     };
     let engine = Engine::spawn(config, vec![Box::new(CpuBackend::new(CpuConfig::new(2)))]).unwrap();
     let spec = LoadSpec {

@@ -77,6 +77,7 @@ impl Desk {
         let config = EngineConfig {
             clock: Arc::new(Instant::now),
             available_memory: Arc::new(|| None),
+            with_sleep: Arc::new(|| None),
         };
         let scripts = plan.card.iter().chain([&script]);
         let backends = scripts.map(|script| Box::new(script.backend()) as Box<dyn Backend>);
@@ -216,5 +217,6 @@ fn setup(plan: &Plan) -> Setup {
         },
         clock: clock(),
         free_memory: Arc::new(|| None),
+        with_sleep: Arc::new(|| None),
     }
 }
