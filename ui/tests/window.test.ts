@@ -410,3 +410,20 @@ it("the details of a model say what stands against it, before it is opened", asy
   expect(await describe("qwen")).toMatch(/Good to know\.\s+The file brings no chat template/);
   expect(await describe("gone")).toMatch(/Cannot be used\.\s+llama-3\.gguf: there is no such file/);
 });
+
+it("a piece of a reply touches nothing on the root, whose every change costs all elements", async () => {
+  await open("ready");
+  await type("hello");
+  await press(find("composer"), "Enter");
+  await settle(1_500);
+  const before = find("reply-text").textContent.length;
+  const changed: (string | null)[] = [];
+  const observer = new MutationObserver((records) => {
+    changed.push(...records.map((record) => record.attributeName));
+  });
+  observer.observe(document.documentElement, { attributes: true });
+  await settle(500);
+  observer.disconnect();
+  expect(find("reply-text").textContent.length).toBeGreaterThan(before);
+  expect(changed).toEqual([]);
+});

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const startLimitMs = 30_000;
 
 /** The scripted window, as `npm run preview:fake` serves it. */
-export const windowAddress = "http://127.0.0.1:4173/";
+export const windowAddress = process.env.CANDOR_WINDOW ?? "http://127.0.0.1:4173/";
 
 /** Starts a browser with one page of this size. */
 export async function startBrowser({ width, height }) {
@@ -70,8 +70,10 @@ async function connect(address) {
   });
   let next = 1;
   const waiting = new Map();
+  const heard = new Map();
   socket.onmessage = ({ data }) => {
-    const { id, result, error } = JSON.parse(data);
+    const { id, result, error, method, params } = JSON.parse(data);
+    if (id === undefined) return heard.get(method)?.(params);
     const settle = waiting.get(id);
     waiting.delete(id);
     if (settle) error ? settle.reject(new Error(error.message)) : settle.resolve(result);
@@ -95,6 +97,8 @@ async function connect(address) {
   return {
     send,
     evaluate,
+    /** Hears one kind of the browser's news. */
+    on: (method, hear) => heard.set(method, hear),
     /** Shows a situation of the scripted window, from the start. */
     async show(name) {
       await send("Page.navigate", { url: "about:blank" });
