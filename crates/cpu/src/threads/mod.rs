@@ -30,9 +30,17 @@ const LATE: Duration = Duration::from_micros(500);
 /// See [`LATE`]: the shares of a prompt are larger.
 const LATE_TIMES: u32 = 2;
 
-/// How long a late worker rests. The next try may cost as long as another program runs at a time,
-/// some hundredths of this; a core that is free again is missed for no longer than this.
+/// The longest that a late worker rests. The next try may cost as long as another program runs at a
+/// time, some hundredths of this; a core that is free again is missed for no longer than this.
 const REST: Duration = Duration::from_millis(100);
+
+/// The first rest is so many times shorter than the longest, and each that follows at once twice as
+/// long: a core that was gone for a millisecond, as happens on any machine, is not missed for a
+/// hundred.
+const REST_STEPS: u32 = 32;
+
+/// A worker that is late within so many times its rest after it came back has not come back.
+const AGAIN_TIMES: u32 = 8;
 
 /// A task panicked. Its outputs are not to be used; the pool goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +54,7 @@ pub(crate) struct Pool {
     workers: Vec<JoinHandle<()>>,
     /// One task at a time, whichever session it comes from.
     turn: Mutex<Turn>,
-    /// [`REST`], unless a test wants another time.
+    /// [`REST`], unless a test wants another.
     rest: Duration,
     /// Threads that take items of a task.
     limit: AtomicUsize,
@@ -57,6 +65,25 @@ pub(crate) struct Pool {
 struct Turn {
     /// When the workers that rest are to come back; none rests if there is no time.
     rest_ends: Option<Instant>,
+    /// The rest before, and when it ended.
+    last: Option<(Duration, Instant)>,
+}
+
+impl Turn {
+    /// A worker was late for a task that began then. It rests for up to `most`.
+    fn rest(&mut self, begun: Instant, most: Duration) {
+        let first = most / REST_STEPS;
+        let length = match self.last {
+            Some((length, end))
+                if begun.saturating_duration_since(end) <= length.saturating_mul(AGAIN_TIMES) =>
+            {
+                (length * 2).clamp(first, most)
+            }
+            _ => first,
+        };
+        self.rest_ends = Instant::now().checked_add(length);
+        self.last = self.rest_ends.map(|end| (length, end));
+    }
 }
 
 struct Shared {
@@ -184,7 +211,7 @@ impl Pool {
         }
         shared.call(task, 0);
         if shared.shut_and_wait(begun) {
-            turn.rest_ends = Instant::now().checked_add(self.rest);
+            turn.rest(begun, self.rest);
         }
         if shared.panicked.load(Ordering::Relaxed) {
             return Err(TaskPanicked);

@@ -156,3 +156,35 @@ fn a_worker_that_has_rested_comes_back() {
         .expect("no panic");
     }
 }
+
+#[test]
+fn a_rest_is_longer_the_sooner_a_worker_is_late_again() {
+    let most = Duration::from_millis(320);
+    let ms = Duration::from_millis;
+    let start = Instant::now();
+    // How long after the end of the last rest the next late task begins, and how long the rest is.
+    for (tries, expected) in [
+        (&[0][..], 10),
+        (&[0, 1], 20),
+        (&[0, 80, 160], 40),
+        (&[0, 1, 1, 1, 1, 1, 1], 320),
+        (&[0, 81], 10),
+        (&[0, 1, 1, 321], 10),
+    ] {
+        let mut turn = Turn::default();
+        let mut begun = start;
+        for after in tries {
+            begun += ms(*after);
+            turn.rest(begun, most);
+            let (length, _) = turn.last.expect("it rests");
+            // As if it had been late at once.
+            begun += length;
+            turn.last = Some((length, begun));
+        }
+        assert_eq!(
+            turn.last.map(|(length, _)| length),
+            Some(ms(expected)),
+            "{tries:?}"
+        );
+    }
+}

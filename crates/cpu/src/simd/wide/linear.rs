@@ -108,9 +108,17 @@ pub(in crate::simd) unsafe fn integers<L: Lanes, B: Interleave, const C: usize, 
         }
         let mut sums = [[L::splat(0.0); R]; C];
         let mut left = task.cols / BLOCK;
+        let mut offset = 0;
         while left > 0 {
+            let ahead = ahead_bytes::<L, C>(offset, task.group_bytes);
+            offset += B::UNIT_BYTES;
+            if R == 1 {
+                for (c, unit) in units.iter().enumerate() {
+                    fetch::<L>(c, unit.wrapping_add(ahead), B::HEADER_BYTES);
+                }
+            }
             for b in 0..left.min(B::UNIT_BLOCKS) {
-                block::<L, B, C, R>(units, corner.lane, b, &acts, &mut sums);
+                block::<L, B, C, R>(units, (corner.lane, b, ahead), &acts, &mut sums);
                 acts.advance();
             }
             left -= left.min(B::UNIT_BLOCKS);
@@ -245,12 +253,35 @@ impl<const R: usize> Acts<R> {
     }
 }
 
+/// How far behind a place of a group what is fetched for it lies. Behind the end of a group begins
+/// the next one, which another column reads already: what is read next are the groups behind all
+/// columns.
+#[inline(always)]
+fn ahead_bytes<L: Lanes, const C: usize>(offset: usize, group_bytes: usize) -> usize {
+    let groups = (C * L::COUNT).div_ceil(GROUP_ROWS);
+    if offset + AHEAD_BYTES < group_bytes {
+        AHEAD_BYTES
+    } else {
+        AHEAD_BYTES + (groups - 1) * group_bytes
+    }
+}
+
+/// Brings some lines of column `c` into the cache, unless the column before has the same.
+#[inline(always)]
+fn fetch<L: Lanes>(c: usize, place: *const u8, bytes: usize) {
+    if c * L::COUNT % GROUP_ROWS == 0 {
+        for line in 0..bytes.div_ceil(LINE_BYTES) {
+            // SAFETY: a hint, without effect where there is no memory.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(line * LINE_BYTES).cast()) };
+        }
+    }
+}
+
 /// Adds the products of one block.
 #[inline(always)]
 unsafe fn block<L: Lanes, B: Interleave, const C: usize, const R: usize>(
     units: [*const u8; C],
-    lane: usize,
-    b: usize,
+    (lane, b, ahead): (usize, usize, usize),
     acts: &Acts<R>,
     sums: &mut [[L::Floats; R]; C],
 ) {
@@ -259,11 +290,8 @@ unsafe fn block<L: Lanes, B: Interleave, const C: usize, const R: usize>(
         let mut codes = units;
         for (c, code) in codes.iter_mut().enumerate() {
             let block = code.add(B::HEADER_BYTES + b * B::BLOCK_BYTES);
-            if R == 1 && c * L::COUNT % GROUP_ROWS == 0 {
-                for line in 0..B::BLOCK_BYTES / LINE_BYTES {
-                    let ahead = block.wrapping_add(AHEAD_BYTES + line * LINE_BYTES);
-                    _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
-                }
+            if R == 1 {
+                fetch::<L>(c, block.wrapping_add(ahead), B::BLOCK_BYTES);
             }
             *code = block.add(4 * (lane + c * L::COUNT % GROUP_ROWS));
         }
