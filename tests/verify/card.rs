@@ -134,6 +134,15 @@ fn a_card_that_computes_something_else_writes_nothing() {
     assert_eq!(refused["error"]["code"], "f2_rejected");
     assert!(refused["error"]["message"].as_str().unwrap().contains(want));
 
+    // The same where a prompt has to show it.
+    for check in ["first-prompt", "every-prompt"] {
+        let words = format!("{REPLY} --backend gpu --check {check}");
+        let refused = ran(WRONG, data.path(), &words).last(3);
+        assert_eq!(refused["error"]["code"], "f2_rejected", "{check}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("Simulated GPU: "), "{message}");
+    }
+
     let served = ran(WRONG, data.path(), REPLY).last(0);
     let backend = &served["backend"];
     assert_eq!(backend["served"], "cpu");

@@ -163,6 +163,8 @@ fn code_of(code: TurnCode) -> Code {
         | TurnCode::Stuck
         | TurnCode::NotOffered
         | TurnCode::DeviceLost
+        | TurnCode::DeviceRejected
+        | TurnCode::DeviceNotJudged
         | TurnCode::Broken
         | TurnCode::Internal => Code::Internal,
     }

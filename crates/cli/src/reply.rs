@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use candor_app::headless::{
     CancelToken, EngineHandle, Event, FinishReason, GenerateRequest, Repeated, Show, Stats,
-    Tokenizer,
+    Tokenizer, TurnCode,
 };
 use serde_json::{Value, json};
 
@@ -107,9 +107,14 @@ impl Shown<'_> {
                 self.flush_held()?;
                 return Ok(Some((reason, stats)));
             }
-            Event::Failed { code: _, message } => {
+            Event::Failed { code, message } => {
                 self.flush_held()?;
-                return Err(Report::new(Exit::Failed, "computation", message).into());
+                let (exit, code) = match code {
+                    TurnCode::DeviceRejected => (Exit::Rejected, "f2_rejected"),
+                    TurnCode::DeviceNotJudged => (Exit::NotJudged, "f2_not_judged"),
+                    _ => (Exit::Failed, "computation"),
+                };
+                return Err(Report::new(exit, code, message).into());
             }
         };
         // Nobody reads any more, so nothing has to be computed any more.

@@ -205,6 +205,10 @@ pub enum TurnCode {
     NotOffered,
     /// The device stopped working.
     DeviceLost,
+    /// Only the device was to compute, and the guard rejected it.
+    DeviceRejected,
+    /// Only the device was to compute, and nobody could tell whether it computes what it should.
+    DeviceNotJudged,
     /// The computation broke down.
     Broken,
     /// The backend refused what the engine asked for: a fault of this program.
@@ -224,6 +228,8 @@ impl fmt::Display for TurnCode {
             Self::Stuck => "the reply could not go on as it has to",
             Self::NothingAllowed => "what was asked for forbids every token",
             Self::DeviceLost => "the device stopped working",
+            Self::DeviceRejected => "the device computes something else than it should",
+            Self::DeviceNotJudged => "the device could not be judged",
             Self::Broken => "the computation broke down",
             Self::Internal => "the computation refused a request of this program",
         })

@@ -74,6 +74,8 @@ fn failed(code: TurnCode, message: String) -> Fault {
         | TurnCode::ModelChanged
         | TurnCode::Unloaded
         | TurnCode::Busy
+        | TurnCode::DeviceRejected
+        | TurnCode::DeviceNotJudged
         | TurnCode::Closed => FaultKind::Unavailable,
         _ => FaultKind::Internal,
     };

@@ -121,23 +121,45 @@ fn a_reply_goes_on_at_the_same_token_when_its_card_is_lost() {
 
 #[test]
 fn a_reply_that_was_to_be_written_on_the_card_alone_fails_with_it() {
-    let engine = TwoDevices::new();
-    let mut spec = engine.spec(Mode::Probe, 1);
-    spec.options.device = DeviceWish::Device;
-    let model = engine.load(spec);
-    engine
-        .card
-        .at_forward(engine.card.counts().submitted + 2, lost());
-    let log = engine.generate(&model, options(prompt(0, 8), 9));
-    let failed = matches!(
-        end_of(&log),
-        Event::Failed {
-            code: TurnCode::DeviceLost,
-            ..
-        }
-    );
-    assert!(failed);
-    assert_eq!(ids(&log).len(), 2);
+    type Fails = fn(&TwoDevices);
+    let cases: [(Mode, Fails, TurnCode, usize); 3] = [
+        (
+            Mode::Probe,
+            |engine| {
+                engine
+                    .card
+                    .at_forward(engine.card.counts().submitted + 2, lost())
+            },
+            TurnCode::DeviceLost,
+            2,
+        ),
+        (
+            Mode::FirstPrompt,
+            |engine| engine.card.wrong_from(Some(1)),
+            TurnCode::DeviceRejected,
+            0,
+        ),
+        (
+            Mode::EveryPrompt,
+            |engine| engine.reference.at_forward(0, lost()),
+            TurnCode::DeviceNotJudged,
+            0,
+        ),
+    ];
+    for (mode, fails, expected, written) in cases {
+        let engine = TwoDevices::new();
+        let mut spec = engine.spec(mode, 1);
+        spec.options.device = DeviceWish::Device;
+        let model = engine.load(spec);
+        fails(&engine);
+        let log = engine.generate(&model, options(prompt(0, 8), 9));
+        let Event::Failed { code, message } = end_of(&log) else {
+            panic!("{expected:?}: it ended well");
+        };
+        assert_eq!(code, expected, "{message}");
+        assert!(message.starts_with(&model.device.name), "{message}");
+        assert_eq!(ids(&log).len(), written, "{expected:?}");
+    }
 }
 
 #[test]

@@ -236,7 +236,12 @@ impl Worker {
         // What broke down may break down again when it is given up.
         guarded(move || drop((serving, exact, weights))).ok();
         if wish == DeviceWish::Device {
-            return self.break_down(TurnCode::DeviceLost, reason);
+            let code = match why {
+                WhyNot::Rejected(_) => TurnCode::DeviceRejected,
+                WhyNot::NotJudged(_) => TurnCode::DeviceNotJudged,
+                _ => TurnCode::DeviceLost,
+            };
+            return self.break_down(code, format!("{}: {reason}", info.device.name));
         }
         let mut backends = mem::take(&mut self.backends);
         let placed = guarded(|| {
