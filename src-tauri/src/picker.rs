@@ -9,6 +9,9 @@ use tauri::WebviewWindow;
 /// The file that was picked, when it has been; none if the person thought better of it.
 pub(crate) type Picked = Pin<Box<dyn Future<Output = Option<PathBuf>> + Send>>;
 
+/// The name that is proposed for a report.
+const REPORT: &str = "candor-report.txt";
+
 /// What is to be picked.
 pub(crate) enum Wanted {
     /// A model file.
@@ -19,6 +22,8 @@ pub(crate) enum Wanted {
     Conversations,
     /// A place for a new file of this name.
     NewFile(String),
+    /// A place for the report on the program and the machine.
+    Report,
 }
 
 /// Lets a person pick a file.
@@ -49,10 +54,11 @@ impl FilePicker for NativePicker {
                 .add_filter("Exported conversations", &["json", "JSON"])
                 .add_filter("All files", &["*"]),
             Wanted::NewFile(name) => dialog.set_title("Export conversations").set_file_name(name),
+            Wanted::Report => dialog.set_title("Save the report").set_file_name(REPORT),
         };
         Box::pin(async move {
             let file = match wanted {
-                Wanted::NewFile(_) => dialog.save_file().await,
+                Wanted::NewFile(_) | Wanted::Report => dialog.save_file().await,
                 Wanted::Model | Wanted::TextFile | Wanted::Conversations => {
                     dialog.pick_file().await
                 }

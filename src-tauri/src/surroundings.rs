@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use candor_app::headless::size;
 use candor_app::{Power, machine};
 
 use crate::graphics::{self, Display, Machine};
@@ -60,6 +61,43 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
+/// What a report says of the machine and of how the window is drawn.
+pub(crate) fn rows() -> Vec<(&'static str, String)> {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory = ["MemAvailable:", "MemTotal:"].map(|name| bytes_of(&meminfo, name));
+    let memory = match memory {
+        [Some(free), Some(total)] => format!("{} free of {}", size(free), size(total)),
+        _ => String::from("the system does not say"),
+    };
+    let displays = ["WAYLAND_DISPLAY", "DISPLAY"].into_iter();
+    let shown = displays.filter_map(|name| Some((name, variable(name)?)));
+    let shown = shown.map(|(name, value)| format!("{name}={}", value.to_string_lossy()));
+    let switches = graphics::SWITCHES.into_iter();
+    let set = switches
+        .filter_map(|name| Some(format!("{name}={}", env::var_os(name)?.to_string_lossy())));
+    let set: Vec<String> = set.collect();
+    let drawing = match set.is_empty() {
+        true => String::from("as the web view does by itself"),
+        false => set.join(" "),
+    };
+    let driver = match Path::new(NVIDIA_DRIVER).exists() {
+        true => "loaded",
+        false => "not loaded",
+    };
+    vec![
+        ("memory", memory),
+        ("display", shown.collect::<Vec<_>>().join(" ")),
+        ("drawing", drawing),
+        ("NVIDIA driver", driver.to_owned()),
+    ]
+}
+
+/// The person's home, whose name is left out of what is passed on.
+pub(crate) fn home() -> Option<PathBuf> {
+    let home = variable("HOME").map(PathBuf::from);
+    home.filter(|home| home.components().count() > 1)
+}
+
 /// The proxy that requests have to go through, as programs on Unix are told it.
 pub(crate) fn proxy() -> Option<String> {
     let names = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
@@ -71,7 +109,7 @@ pub(crate) fn proxy() -> Option<String> {
 
 /// Bytes of memory that the machine can give without swapping, where it says so.
 pub(crate) fn free_memory() -> Option<u64> {
-    available_bytes(&fs::read_to_string("/proc/meminfo").ok()?)
+    bytes_of(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
 /// Time since the machine was started, sleep included, where the system says so.
@@ -105,10 +143,8 @@ pub(crate) fn current_folder() -> PathBuf {
     env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
 }
 
-fn available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+fn bytes_of(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
@@ -126,7 +162,7 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(available_bytes(text), expected, "{text}");
+            assert_eq!(bytes_of(text, "MemAvailable:"), expected, "{text}");
         }
     }
 }

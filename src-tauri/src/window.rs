@@ -6,6 +6,9 @@ use tauri::webview::NewWindowResponse;
 use tauri::{AppHandle, Emitter, Manager, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 use url::Url;
 
+#[cfg(target_os = "linux")]
+use crate::root::Opened;
+
 /// The window's name in the capability file.
 pub(crate) const LABEL: &str = "main";
 
@@ -18,19 +21,56 @@ const SIZE_MIN: (f64, f64) = (480.0, 400.0);
 /// it wait, and a disk has long written by then.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 
+/// A page that dies again and again would keep the machine busy for nothing: then it stays blank,
+/// and what is written goes on.
+#[cfg(target_os = "linux")]
+const PAGES_MAX: u32 = 8;
+
+/// What a person hears of it.
+#[cfg(target_os = "linux")]
+const PAGE_DIED: &str =
+    "The page of this window had ended and was shown again; nothing that was kept is lost.";
+
 /// Opens the window.
 ///
 /// # Errors
 /// If the system has no display, or no web view.
 pub(crate) fn open(app: &AppHandle) -> tauri::Result<WebviewWindow> {
-    WebviewWindowBuilder::new(app, LABEL, WebviewUrl::default())
+    let window = WebviewWindowBuilder::new(app, LABEL, WebviewUrl::default())
         .title("Candor")
         .inner_size(SIZE.0, SIZE.1)
         .min_inner_size(SIZE_MIN.0, SIZE_MIN.1)
         .on_navigation(is_our_own)
         .on_new_window(|_, _| NewWindowResponse::Deny)
         .on_download(|_, _| false)
-        .build()
+        .build()?;
+    #[cfg(target_os = "linux")]
+    begin_again_where_the_page_dies(&window)?;
+    Ok(window)
+}
+
+/// The page runs in a process of its own, which the system may end. A new one shows what the program
+/// has kept and goes on with the replies that are being written; it says once that it had to.
+#[cfg(target_os = "linux")]
+fn begin_again_where_the_page_dies(window: &WebviewWindow) -> tauri::Result<()> {
+    use std::cell::Cell;
+
+    use webkit2gtk::WebViewExt;
+
+    let app = window.app_handle().clone();
+    window.with_webview(move |view| {
+        let begun = Cell::new(0);
+        view.inner().connect_web_process_terminated(move |view, _| {
+            if begun.get() == PAGES_MAX {
+                return;
+            }
+            begun.set(begun.get() + 1);
+            if let Ok(app) = app.state::<Opened>().app() {
+                app.notice(PAGE_DIED);
+            }
+            view.reload();
+        });
+    })
 }
 
 /// Asks the page to keep what was typed and not sent, after which it closes the window. One that

@@ -427,3 +427,18 @@ it("a piece of a reply touches nothing on the root, whose every change costs all
   expect(find("reply-text").textContent.length).toBeGreaterThan(before);
   expect(changed).toEqual([]);
 });
+
+it("the report on the program is read before it is saved, and saved as it was read", async () => {
+  const { platform } = await open("ready");
+  find("settings").click();
+  await settle(0);
+  expect(has("report-text")).toBe(false);
+  find("report-show").click();
+  await settle(0);
+  const shown = find("report-text").textContent;
+  expect(shown).toContain("What computes");
+  find("report-save").click();
+  await settle(0);
+  expect(platform.saved).toEqual([shown]);
+  expect(find("report-save").textContent.trim()).toBe("Saved");
+});

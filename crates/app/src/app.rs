@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     /// The status that was told last.
     pub(crate) told: Mutex<Option<Status>>,
     settings: Mutex<SettingsFile>,
-    notices: Mutex<Vec<String>>,
+    pub(crate) notices: Mutex<Vec<String>>,
     asking: Mutex<()>,
     threads: Mutex<Threads>,
 }

@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use rusqlite::ErrorCode;
+
 use crate::wire::{Code, WireError};
 
 /// Something that could not be done: a code for the shell to act on, a sentence for the person,
@@ -64,7 +66,13 @@ impl StdError for Error {
 
 impl From<rusqlite::Error> for Error {
     fn from(source: rusqlite::Error) -> Self {
-        let message = format!("The store of conversations could not be used: {source}.");
+        let message = match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => String::from(
+                "The disk is full, so this could not be kept. What was kept before is unharmed; \
+                 free some space and try again.",
+            ),
+            _ => format!("The store of conversations could not be used: {source}."),
+        };
         Self::new(Code::Storage, message).because(source)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use crate::app::App;
 use crate::wire::{ConversationSummary, Download, ModelEntry, ModelFolder, RunningTurn, Status};
 
 /// Something that every window has to know.
@@ -25,6 +26,15 @@ pub enum News {
 /// Hears the news. Called from several threads, one at a time, and must not call back into the
 /// app.
 pub type Listener = Box<dyn FnMut(News) + Send>;
+
+impl App {
+    /// A sentence that the next snapshot tells.
+    pub fn notice(&self, sentence: &str) {
+        let notices = &self.inner.notices;
+        let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(sentence.to_owned());
+    }
+}
 
 /// Everybody who listens.
 #[derive(Default)]

@@ -73,7 +73,9 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         replies::stop_writing,
         window::bootstrap,
         window::close_window,
+        window::diagnostics,
         window::open_link,
+        window::save_report,
         window::save_settings,
     ]
 }

@@ -144,6 +144,10 @@ export interface Platform {
   /** What the open model would read of a short conversation. */
   previewTemplate(chat: ChatSettings): Promise<string>;
   openLink(url: string): Promise<void>;
+  /** A report on the program and the machine, without the names of people. */
+  diagnostics(): Promise<string>;
+  /** Shows the system's dialog and keeps the report there; false if the person closed it. */
+  saveReport(text: string): Promise<boolean>;
   /** Keeps words for the next start, in the place of what was kept of the same conversation. */
   keepUnsent(unsent: Unsent): Promise<void>;
   closeWindow(): Promise<void>;

@@ -18,3 +18,10 @@ export function recordDoor(platform: Platform, message: number): RecordDoor {
     fileHash: () => platform.replyFileHash(message),
   };
 }
+
+/** The report on the program and the machine. */
+export interface ReportDoor {
+  read: () => Promise<string>;
+  /** Keeps what was read where the person says; false if they thought better of it. */
+  save: (text: string) => Promise<boolean>;
+}

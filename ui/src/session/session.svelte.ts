@@ -18,7 +18,7 @@ import { reduce } from "../state/reduce";
 import { cardsFor, draftFor, dueQueued, readiness } from "../state/select";
 import { turnOf } from "../state/turns";
 import type { Key as WordsKey } from "../text/words.svelte";
-import { type RecordDoor, recordDoor } from "./records";
+import { type RecordDoor, type ReportDoor, recordDoor } from "./records";
 import { Chats } from "./chats";
 import { TokenCounter } from "./counter";
 import { Shelf } from "./shelf";
@@ -55,6 +55,7 @@ export class Session {
   readonly shelf: Shelf;
   /** Names, places, files and deletion of conversations. */
   readonly chats: Chats;
+  readonly report: ReportDoor;
   readonly #platform: Platform;
   readonly #schedule: Schedule;
   #arrived: { turn: number; batch: TurnBatch }[] = [];
@@ -74,6 +75,10 @@ export class Session {
       attempt: (key, what, run) => this.#attempt(key, what, run),
       tell: (run) => this.#tell(run),
     });
+    this.report = {
+      read: () => platform.diagnostics(),
+      save: (text) => platform.saveReport(text),
+    };
     this.#schedule = schedule;
     this.#unsent = new UnsentKeeper(
       (unsent) => platform.keepUnsent(unsent),

@@ -64,6 +64,7 @@ impl Store {
     pub(crate) fn open(paths: &AppPaths, now_ms: i64) -> Result<Opened, Error> {
         let lock = prepare(paths)?;
         let path = paths.database();
+        refuse_newer(&path)?;
         let (mut connection, damage) = match connect(&path)? {
             Connected::Sound(connection) => (connection, None),
             Connected::Damaged(finding) => {
@@ -141,6 +142,20 @@ fn folder_error(source: io::Error) -> Error {
 fn unusable(finding: &str) -> Error {
     let message = format!("A new store of conversations could not be begun: {finding}.");
     Error::new(Code::Storage, message)
+}
+
+/// A store of a newer version is not touched: no byte of it, and not its journal either. Opened for
+/// writing it would be tidied up when it is closed.
+fn refuse_newer(path: &Path) -> Result<(), Error> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    match schema::version(&connection) {
+        Ok(version) => schema::refuse_newer(version),
+        // Damage is looked for, and spoken of, when it is opened.
+        Err(_) => Ok(()),
+    }
 }
 
 enum Connected {

@@ -102,9 +102,13 @@ const MIGRATIONS: [&str; 4] = [
      ) STRICT;",
 ];
 
-/// Brings the store to the version of this program.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
-    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+/// The version of the program that wrote the store, as the store counts.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Says what to do with a store that a newer program wrote.
+pub(super) fn refuse_newer(found: i64) -> Result<(), Error> {
     let known = MIGRATIONS.len() as i64;
     if found > known {
         let message = format!(
@@ -113,6 +117,13 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
         );
         return Err(Error::new(Code::Storage, message));
     }
+    Ok(())
+}
+
+/// Brings the store to the version of this program.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
+    let found = version(connection)?;
+    refuse_newer(found)?;
     for (version, migration) in MIGRATIONS.iter().enumerate().skip(found.max(0) as usize) {
         let transaction = connection.transaction()?;
         apply(&transaction, migration, version as i64 + 1)?;

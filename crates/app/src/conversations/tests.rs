@@ -122,15 +122,8 @@ fn a_killed_program_leaves_an_interrupted_reply_with_its_text() {
         reply(MessageState::Writing, "So far")
     );
 
-    // What a kill leaves: the files as they are at this moment.
     let copy = Kept::new();
-    for name in ["candor.db", "candor.db-wal"] {
-        fs::copy(kept.dir.path().join(name), copy.dir.path().join(name)).unwrap();
-    }
-    fs::create_dir(copy.paths().drafts_dir()).unwrap();
-    let name = format!("{}.txt", begun.reply);
-    let drafts = (kept.paths().drafts_dir(), copy.paths().drafts_dir());
-    fs::copy(drafts.0.join(&name), drafts.1.join(&name)).unwrap();
+    copy_store(&kept, &copy);
 
     let store = copy.open();
     let want = [question("B?"), reply(MessageState::Interrupted, "So far")];
@@ -139,7 +132,8 @@ fn a_killed_program_leaves_an_interrupted_reply_with_its_text() {
         texts(&store, done.conversation)[1],
         reply(MessageState::Finished, "A.")
     );
-    assert!(!drafts.1.join(&name).exists());
+    let name = format!("{}.txt", begun.reply);
+    assert!(!copy.paths().drafts_dir().join(name).exists());
 }
 
 #[test]
@@ -208,17 +202,96 @@ fn a_damaged_file_is_kept_aside_and_said() {
 }
 
 #[test]
-fn a_newer_store_is_refused_and_left_alone() {
+fn a_newer_store_is_refused_and_no_byte_of_it_is_written() {
     let kept = Kept::new();
     let store = kept.open();
+    let begun = store.ask(None, "T", &asked("?"), NOW).unwrap();
+    store.draft(begun.reply).unwrap().append("half").unwrap();
     store
         .connection()
         .pragma_update(None, "user_version", 99)
         .unwrap();
+    // As a kill leaves it, with what is new in the journal only, and as an ordinary end does.
+    let killed = Kept::new();
+    copy_store(&kept, &killed);
     drop(store);
-    let refused = Store::open(&kept.paths(), NOW).err().unwrap();
-    assert!(refused.message.contains("newer version"), "{refused}");
-    assert!(kept.paths().database().exists());
+    for (kept, names) in [
+        (&killed, &["candor.db", "candor.db-wal"][..]),
+        (&kept, &["candor.db"]),
+    ] {
+        let read = || {
+            let files = names.iter().map(|name| kept.dir.path().join(name));
+            let draft = kept
+                .paths()
+                .drafts_dir()
+                .join(format!("{}.txt", begun.reply));
+            let files = files.chain([draft]);
+            files
+                .map(|path| fs::read(path).unwrap())
+                .collect::<Vec<_>>()
+        };
+        let before = read();
+        let refused = Store::open(&kept.paths(), NOW).err().unwrap();
+        assert!(refused.message.contains("newer version"), "{refused}");
+        assert_eq!(read(), before);
+    }
+}
+
+/// What is on the disk while a store is open: what a kill leaves.
+fn copy_store(from: &Kept, to: &Kept) {
+    for name in ["candor.db", "candor.db-wal"] {
+        fs::copy(from.dir.path().join(name), to.dir.path().join(name)).unwrap();
+    }
+    let (from, to) = (from.paths().drafts_dir(), to.paths().drafts_dir());
+    fs::create_dir(&to).unwrap();
+    for draft in fs::read_dir(from).unwrap() {
+        let draft = draft.unwrap();
+        fs::copy(draft.path(), to.join(draft.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_what_was_kept_before_is_unharmed() {
+    let kept = Kept::new();
+    let store = kept.open();
+    let first = store.ask(None, "T", &asked("How?"), NOW).unwrap();
+    close(&store, first.reply, "So.");
+    let begun = store
+        .ask(Some(first.conversation), "", &asked("And?"), NOW)
+        .unwrap();
+    let pages: i64 = store
+        .connection()
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .unwrap();
+    let room_for = |pages: i64| {
+        let set = format!("PRAGMA max_page_count = {pages}");
+        store.connection().query_row(&set, [], |_| Ok(())).unwrap();
+    };
+    // As full as the system says it: the same error comes of a disk.
+    room_for(pages);
+    let long = "w".repeat(100_000);
+    let closing = Closing {
+        text: &long,
+        state: MessageState::Finished,
+        record: None,
+        now_ms: NOW + 1,
+    };
+    let asked_long = store.ask(None, "T", &asked(&long), NOW).err();
+    let closed_long = store.close_reply(begun.reply, &closing).err();
+    for refused in [asked_long, closed_long] {
+        let refused = refused.unwrap();
+        assert_eq!(refused.code, Code::Storage);
+        assert!(refused.message.starts_with("The disk is full"), "{refused}");
+    }
+    let shown = || texts(&store, first.conversation);
+    assert_eq!(
+        shown()[..2],
+        [question("How?"), reply(MessageState::Finished, "So.")]
+    );
+    // With room again, the same reply is kept.
+    room_for(pages + 1_000);
+    store.close_reply(begun.reply, &closing).unwrap();
+    assert_eq!(shown()[3], reply(MessageState::Finished, &long));
 }
 
 #[test]

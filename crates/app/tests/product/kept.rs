@@ -139,6 +139,34 @@ fn a_draft_that_cannot_be_read_costs_its_reply_and_nothing_else() {
     assert!(!draft.exists() && draft.with_extension("unread").exists());
 }
 
+/// A device of Linux that takes nothing: each write to it fails as one to a full disk does.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_under_a_draft_costs_no_word_of_the_reply() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::{Duration, Instant};
+
+    let desk = Desk::new();
+    let mut config = desk.config();
+    // A clock that runs fast enough for a draft after each word.
+    let (began, seconds) = (Instant::now(), AtomicU64::new(0));
+    config.clock.instant =
+        Arc::new(move || began + Duration::from_secs(seconds.fetch_add(1, Ordering::Relaxed)));
+    let app = desk.open_with(config);
+    load(&app, &desk.model);
+    let draft = AppPaths::below(&desk.data()).drafts_dir().join("2.txt");
+    std::os::unix::fs::symlink("/dev/full", &draft).unwrap();
+    desk.reply("everything");
+    let (sent, end) = ask(&app, None, "Well?");
+    assert_eq!(sent.conversation.messages[1].id, 2);
+    assert_eq!((end.message.text.as_str(), end.error), ("everything", None));
+    assert_eq!(end.message.state, MessageState::Finished);
+    desk.reply("more");
+    let (_, end) = ask(&app, Some(sent.conversation.id), "And?");
+    assert_eq!(end.message.text, "more");
+}
+
 #[test]
 fn closing_stops_the_reply_and_keeps_its_text() {
     let desk = Desk::new();

@@ -1,6 +1,11 @@
 //! The app as a shell sees it, over a scripted backend: what is kept, what is told, and what
 //! happens when something goes wrong.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "this is a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "this is a test"
+)]
 
 mod cards;
 mod choices;
@@ -13,5 +18,6 @@ mod real;
 mod replies;
 #[cfg(target_os = "linux")]
 mod room;
+mod rounds;
 mod talks;
 mod turns;

@@ -1,7 +1,8 @@
 //! What every window is told.
 
-use candor_app::News;
-use candor_app::wire::BannerKind;
+use candor_app::diagnostics::{self, Surroundings};
+use candor_app::wire::{BannerKind, Code};
+use candor_app::{AppPaths, News};
 
 use crate::desk::{Desk, ask, listen, load, until};
 
@@ -50,5 +51,47 @@ fn every_window_hears_of_models_status_conversations_and_ends() {
         heard
             .iter()
             .any(|news| matches!(news, News::Models(list) if list.len() == 1))
+    );
+}
+
+#[test]
+fn a_report_tells_of_the_program_and_of_no_conversation() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    desk.reply("confidential");
+    ask(&app, None, "Something private?");
+    app.notice("Once.");
+    assert_eq!(app.bootstrap().unwrap().notices, ["Once."]);
+    assert!(app.bootstrap().unwrap().notices.is_empty());
+    let logs = AppPaths::below(&desk.data()).logs_dir();
+    candor_app::logs::append(&logs, candor_app::logs::PANICS, "a fault in x.rs\n").unwrap();
+    let report = app.diagnostics(&Surroundings {
+        rows: vec![("display", String::from("none"))],
+        home: Some(desk.dir.path()),
+    });
+    let wanted = [
+        "Candor 0.0.0",
+        "display          none",
+        "state            CPU",
+        "model            tiny (llama",
+        "conversations    1\n",
+        "models           1, 0 of them missing",
+        "data folder      ok: ~/data\n",
+        "a fault in x.rs",
+    ];
+    for words in wanted {
+        assert!(report.contains(words), "{words} is not in {report}");
+    }
+    let home = desk.dir.path().to_string_lossy();
+    for words in ["confidential", "private", &*home] {
+        assert!(!report.contains(words), "{words} is in {report}");
+    }
+    let place = desk.dir.path().join("report.txt");
+    diagnostics::save(&place, &report).unwrap();
+    assert_eq!(std::fs::read_to_string(place).unwrap(), report);
+    let nowhere = desk.dir.path().join("no/such/report.txt");
+    assert_eq!(
+        diagnostics::save(&nowhere, "").unwrap_err().code,
+        Code::Storage
     );
 }

@@ -5,6 +5,7 @@ use std::fs;
 use candor_app::App;
 use candor_app::wire::{Code, ExportFormat, MessageState, Place, Settings};
 use candor_backend::Feed;
+use candor_testkit::TinyModel;
 use candor_testkit::scripted::Fault;
 
 use crate::desk::{Desk, ask, end_of, lines, load};
@@ -179,6 +180,47 @@ fn what_does_not_fit_is_left_out_by_whole_turns_and_never_the_system_prompt() {
     for (place, want) in [(0, false), (left_out - 2, false), (left_out, true)] {
         assert_eq!(read.contains(&begin(place)), want, "{place}: {read}");
     }
+}
+
+#[test]
+fn two_hundred_turns_are_answered_and_the_same_line_is_shown_after_a_restart() {
+    let desk = Desk::with_model(&TinyModel::llama().context(512));
+    let app = desk.open_ready();
+    let settings = Settings {
+        system_prompt: String::from("RULE"),
+        ..app.settings()
+    };
+    app.save_settings(settings).unwrap();
+    let (mut id, mut left_out) = (None, 0);
+    for turn in 0..200 {
+        desk.reply("ok");
+        let (sent, end) = ask(&app, id, &format!("This is what I say in turn {turn}."));
+        id = Some(sent.conversation.id);
+        assert_eq!(
+            (end.message.text.as_str(), end.error),
+            ("ok", None),
+            "{turn}"
+        );
+        let record = end.message.record.unwrap();
+        assert!(record.prompt_tokens <= 512, "{turn}: {record:?}");
+        assert!(
+            record.left_out >= left_out,
+            "{turn}: what is forgotten stays so"
+        );
+        left_out = record.left_out;
+    }
+    assert!(left_out > 300, "{left_out}");
+    drop(app);
+    let app = desk.open_ready();
+    let count = app.count_tokens(id, "", &[]).unwrap().unwrap();
+    assert_eq!(count.left_out, left_out);
+    // Nothing is in memory any more: all that the model sees is read, the rule first.
+    let before = desk.script.batches().len();
+    desk.reply("ok");
+    let (_, end) = ask(&app, id, "Still there?");
+    assert_eq!(end.message.record.unwrap().left_out, left_out);
+    let read = letters_since(&desk, before);
+    assert!(read.contains("RULE") && read.contains("199.ok"), "{read}");
 }
 
 #[test]

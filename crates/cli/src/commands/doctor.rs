@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use candor_app::headless::{BackendWish, Choice, CudaDevice, Unavailable, size};
-use candor_app::{AppPaths, PROBE_LIMIT, compose};
+use candor_app::{AppPaths, PROBE_LIMIT, compose, diagnostics};
 use serde_json::{Value, json};
 
 use crate::args::Common;
@@ -252,71 +252,24 @@ fn folders(common: &Common) -> Vec<Check> {
         ("cache folder", &paths.cache),
         ("state folder", &paths.state),
     ];
-    all.map(|(name, path)| folder(name, path)).into()
-}
-
-/// Whether a folder is there and can be written. A folder that is not there is made when needed,
-/// so it is no problem; nothing is created here.
-fn folder(name: &'static str, path: &Path) -> Check {
-    let shown = path.display();
-    let (state, message) = match fs::metadata(path) {
-        Ok(found) if !found.is_dir() => ("problem", format!("{shown} is not a folder")),
-        Ok(found) if found.permissions().readonly() => {
-            ("problem", format!("{shown} cannot be written"))
+    all.map(|(name, path)| {
+        let (state, message) = diagnostics::folder(path);
+        let state = state.word();
+        Check {
+            name,
+            state,
+            message,
         }
-        Ok(_) => ("ok", shown.to_string()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            ("note", format!("{shown} is not there yet"))
-        }
-        Err(error) => ("problem", format!("{shown}: {error}")),
-    };
-    Check {
-        name,
-        state,
-        message,
-    }
+    })
+    .into()
 }
 
 /// The report without the name of the user: the home folder becomes `~`.
 fn write_bundle(path: &Path, checks: &[Value]) -> Result<(), Failure> {
     let mut text = json!({ "candor": env!("CARGO_PKG_VERSION"), "checks": checks }).to_string();
     if let Some(home) = environment::home() {
-        text = redacted(&text, &home.to_string_lossy());
+        text = diagnostics::redacted(&text, &home);
     }
     text.push('\n');
     fs::write(path, text).map_err(|error| Failure::file(path, &error))
-}
-
-fn redacted(text: &str, home: &str) -> String {
-    // The text is JSON, in which a quote or a backslash of the path is written otherwise.
-    let quoted = json!(home).to_string();
-    let mut text = text.replace(quoted.trim_matches('"'), "~");
-    let name = Path::new(home)
-        .file_name()
-        .map(|name| name.to_string_lossy());
-    if let Some(name) = name.filter(|name| !name.is_empty()) {
-        let parts = ["/", "\\\\"].map(|slash| format!("{slash}{name}"));
-        for part in parts {
-            text = text.replace(&part, "/~");
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bundle_names_no_user() {
-        let cases = [
-            ("/home/anna", "\"/home/anna/.cache\"", "\"~/.cache\""),
-            ("/home/anna", "\"/media/anna/disk\"", "\"/media/~/disk\""),
-            ("/home/an\"na", "\"/home/an\\\"na/x\"", "\"~/x\""),
-            ("/home/anna", "\"/usr/lib\"", "\"/usr/lib\""),
-        ];
-        for (home, text, want) in cases {
-            assert_eq!(redacted(text, home), want);
-        }
-    }
 }

@@ -19,6 +19,7 @@ import type {
   Unsent,
 } from "../bindings";
 import type { Platform, ReplayReader, TurnReader } from "../types";
+import { scriptedReport } from "./words";
 import { FakeLibrary, fault } from "./library";
 import { ScriptedReplays, message, scriptedEvents, scriptedHash } from "./replies";
 import { type Scenario, recordFor } from "./scenarios";
@@ -48,6 +49,8 @@ export class FakePlatform extends FakeLibrary implements Platform {
   readonly #cards = new Map<number, string>();
   /** What was asked of the shell, for tests. */
   readonly opened: string[] = [];
+  /** Reports that were saved. */
+  readonly saved: string[] = [];
   closed = 0;
 
   constructor(scenario: Scenario) {
@@ -322,6 +325,15 @@ export class FakePlatform extends FakeLibrary implements Platform {
     }
     const system = chat.systemPrompt === "" ? "" : `<|im_start|>system\n${chat.systemPrompt}<|im_end|>\n`;
     return `${system}<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n`;
+  }
+
+  async diagnostics(): Promise<string> {
+    return scriptedReport;
+  }
+
+  async saveReport(text: string): Promise<boolean> {
+    this.saved.push(text);
+    return true;
   }
 
   async openLink(url: string): Promise<void> {

@@ -107,3 +107,24 @@ export const titles = [
   "Bread without kneading",
   "What a hash map costs",
 ];
+
+/** A report as the program would write it. */
+export const scriptedReport = `Candor 0.1.0, linux x86_64
+
+Machine
+memory           16.2 GB free of 33 GB
+display          WAYLAND_DISPLAY=wayland-0
+drawing          as the web view does by itself
+
+What computes
+state            CPU
+reason           no NVIDIA driver found · AVX2 · 8 threads
+
+Kept
+conversations    12
+data folder      ok: ~/.local/share/candor
+logs             0 bytes
+
+Last faults inside the program
+none
+`;

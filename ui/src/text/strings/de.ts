@@ -179,6 +179,14 @@ export const de: Record<Key, string> = {
   "settings.hubHelp": "Ein Spiegel von Hugging Face. Leer ist huggingface.co selbst.",
   "settings.about": "Candor {version}",
 
+  "report.title": "Diagnose",
+  "report.help":
+    "Was Candor von sich und von diesem Rechner weiß, für die Meldung eines Fehlers. Der Bericht nennt niemanden und enthält kein Wort eines Gesprächs. Lies ihn, bevor du ihn weitergibst.",
+  "report.show": "Bericht zeigen",
+  "report.reading": "Der Rechner wird angesehen…",
+  "report.save": "Speichern…",
+  "report.saved": "Gespeichert",
+
   "chat.title": "Einstellungen dieses Gesprächs",
   "chat.shared": "Dieses Gespräch nutzt die Einstellungen aller Gespräche. Was du hier änderst, gilt nur für dieses.",
   "chat.own": "Dieses Gespräch hat eigene Einstellungen.",

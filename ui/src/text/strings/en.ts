@@ -178,6 +178,14 @@ export const en = {
   "settings.hubHelp": "A mirror of Hugging Face. Empty is huggingface.co itself.",
   "settings.about": "Candor {version}",
 
+  "report.title": "Diagnostics",
+  "report.help":
+    "What Candor knows of itself and of this machine, to go with the report of a fault. It names nobody and holds no word of a chat. Read it before you pass it on.",
+  "report.show": "Show the report",
+  "report.reading": "Looking at the machine…",
+  "report.save": "Save…",
+  "report.saved": "Saved",
+
   "chat.title": "Settings of this chat",
   "chat.shared": "This chat uses the settings of all chats. What you change here is for this chat alone.",
   "chat.own": "This chat has settings of its own.",
