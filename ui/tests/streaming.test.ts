@@ -180,3 +180,17 @@ it("long tails are drawn less often, but within half a second", () => {
   expect(tailInterval(16_000)).toBe(200);
   expect(tailInterval(1_000_000)).toBe(400);
 });
+
+it("no rule reaches for any neighbour at all, or a whole reply is styled anew when one goes", () => {
+  const sources = import.meta.glob<string>("../src/**/*.{css,svelte}", {
+    query: "?raw",
+    import: "default",
+    eager: true,
+  });
+  expect(Object.keys(sources).length).toBeGreaterThan(40);
+  for (const [name, source] of Object.entries(sources)) {
+    const style = name.endsWith(".css") ? source : source.slice(source.lastIndexOf("<style"));
+    const rules = style.replace(/\/\*[\s\S]*?\*\//g, "");
+    expect(rules, name).not.toMatch(/[+~]\s*(\*|:global\(\*\)|:not)/);
+  }
+});
