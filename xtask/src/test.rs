@@ -165,7 +165,19 @@ fn window(shares: &mut Shares) {
 /// # Errors
 /// If cargo does not say where it builds.
 pub(crate) fn whole_window(words: &[&str]) -> Result<command::Run> {
-    let app = project::target()?.join("debug").join("candor-desktop");
+    driven_window("debug", words)
+}
+
+/// The same over the program as it is shipped, which answers no dialog by itself.
+///
+/// # Errors
+/// If cargo does not say where it builds.
+pub(crate) fn shipped_window(words: &[&str]) -> Result<command::Run> {
+    driven_window("release", words)
+}
+
+fn driven_window(profile: &str, words: &[&str]) -> Result<command::Run> {
+    let app = project::target()?.join(profile).join("candor-desktop");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let before = ["-a", "-s", SCREEN, "dbus-run-session", "--", &cargo, "test"];
     let mut run = command::program("xvfb-run", &before);

@@ -21,7 +21,7 @@ mod wait;
 mod window;
 
 pub use home::Home;
-pub use processes::{is_alive, kill_hard, resident_kb, running};
+pub use processes::{Family, is_alive, kill_hard, page_processes, resident_kb, running};
 pub use requirements::{Model, Requirements};
 pub use steps::{Banner, Reply};
 pub use wait::{HANG_LIMIT, LOAD_LIMIT, eventually};

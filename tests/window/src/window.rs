@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::driver::{Driver, Verb};
 use crate::home::Home;
-use crate::processes;
+use crate::processes::{self, Family};
 use crate::requirements::Requirements;
 use crate::wait::{HANG_LIMIT, eventually};
 
@@ -28,6 +29,7 @@ pub struct Window {
     driver: Driver,
     program: String,
     data: String,
+    opened_in: Duration,
 }
 
 impl Window {
@@ -41,14 +43,31 @@ impl Window {
         let mut arguments = vec!["--data-dir".to_owned(), data.clone()];
         arguments.extend(words.iter().map(ToString::to_string));
         let mut driver = Driver::start(home)?;
+        let start = Instant::now();
         driver.open(&program, &arguments)?;
-        let window = Self {
+        let mut window = Self {
             driver,
             program,
             data,
+            opened_in: Duration::ZERO,
         };
         window.wait_for("[data-testid=window][data-phase=ready]")?;
+        window.opened_in = start.elapsed();
         Ok(window)
+    }
+
+    /// How long the program took from its start until it could be used, the driver's part in it
+    /// included.
+    pub fn opened_in(&self) -> Duration {
+        self.opened_in
+    }
+
+    /// The program's process and those that it has started.
+    ///
+    /// # Errors
+    /// If the program does not run.
+    pub fn family(&self) -> Result<Vec<Family>> {
+        Ok(Family::of(self.process()?))
     }
 
     /// Runs a function's body in the page and returns what it returns.

@@ -11,6 +11,9 @@ import { sleep, startBrowser } from "./driver.mjs";
 /** Stop is pressed after so long at the latest, however far the reply is. */
 const limitSeconds = Number(process.argv[2] ?? 120);
 
+/** Prints each frame and key, not only the worst: `cargo xtask soak` reads them. */
+const printsAll = process.argv.includes("--all");
+
 const size = { width: 1100, height: 800 };
 
 /** The reader goes up, and comes back, after so many pieces. */
@@ -160,6 +163,7 @@ try {
       longChatDrawnAfterStartMs: Math.round(drawn),
       waitedForIt: Math.round(drawn - opened),
       hostileMs,
+      ...(printsAll ? { framesMs: inside.map(rounded), keysMs: keys.map(rounded) } : {}),
     }),
   );
 } finally {

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Bench;
+use super::counted;
 use super::figures::Figure;
 
 /// Emoji, joined families, flags, marks, scripts.
@@ -19,7 +20,7 @@ const TEXTS: [&str; 8] = [
 ];
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
-    let mut figures = Vec::new();
+    let mut figures = counted::count(counted::B05)?;
     for (name, model) in [("SmolLM2", &bench.small), ("Qwen2.5 Coder", &bench.coder)] {
         let mut figure = Figure::new(format!("text to tokens and back, byte for byte, {name}"));
         for text in TEXTS {

@@ -58,8 +58,13 @@ impl Figure {
 
     /// Notes a run that was timed.
     pub(crate) fn timed(&mut self, took: Duration) {
+        self.value(took.as_secs_f64() * 1e3);
+    }
+
+    /// Notes a run that was measured in milliseconds, or in the unit that its line names.
+    pub(crate) fn value(&mut self, value: f64) {
         self.runs += 1;
-        self.times.push(took.as_secs_f64() * 1e3);
+        self.times.push(value);
         self.times.sort_by(f64::total_cmp);
     }
 
@@ -88,6 +93,12 @@ impl Figure {
     }
 }
 
+/// Small numbers with a place behind the point.
+fn shown_number(number: f64) -> String {
+    let places = if number.abs() < 9.95 { 1 } else { 0 };
+    format!("{number:.places$}")
+}
+
 /// The figures as a table, and below it what went wrong.
 pub(crate) fn table(figures: &[Figure]) -> String {
     let mut text = String::from(
@@ -95,11 +106,7 @@ pub(crate) fn table(figures: &[Figure]) -> String {
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for figure in figures {
-        let shown = |percent| {
-            figure
-                .at(percent)
-                .map_or("–".to_owned(), |time| format!("{time:.0}"))
-        };
+        let shown = |percent| figure.at(percent).map_or("–".to_owned(), shown_number);
         let limits: Vec<String> = figure
             .limits
             .iter()

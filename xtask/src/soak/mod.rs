@@ -10,10 +10,16 @@ mod b05;
 mod b06;
 mod b07;
 mod b14;
+mod b15;
+mod b16;
 mod b17;
+mod counted;
 mod figures;
+mod measured;
+mod pages;
 mod program;
 mod server;
+mod window;
 
 use std::fs;
 use std::path::PathBuf;
@@ -30,7 +36,7 @@ const FILE: &str = "docs/measurements/soak.md";
 /// Its first lines.
 const HEADING: &str = "# Field reports, measured
 
-Written by `cargo xtask soak`. Times in milliseconds, taken from outside: they hold what a person
+Written by `cargo xtask soak`. Times in milliseconds where no other unit is named, taken from outside: they hold what a person
 waits for, the start and the end of the process included where it says so. A load above the number
 of cores means that other work took its share: such times are no better than that.
 ";
@@ -81,14 +87,59 @@ const REPORTS: &[Report] = &[
         measure: b07::measure,
     },
     Report {
+        name: "B08",
+        about: "Strict and broken templates",
+        measure: |_| counted::count(counted::B08),
+    },
+    Report {
+        name: "B09",
+        about: "Replies without end",
+        measure: |_| counted::count(counted::B09),
+    },
+    Report {
+        name: "B10",
+        about: "More than the context holds",
+        measure: |_| counted::count(counted::B10),
+    },
+    Report {
+        name: "B11",
+        about: "Long pastes",
+        measure: pages::b11,
+    },
+    Report {
+        name: "B12",
+        about: "Scripts, images and links in what a model writes",
+        measure: pages::b12,
+    },
+    Report {
+        name: "B13",
+        about: "A long reply, and who owns the scroll bar",
+        measure: pages::b13,
+    },
+    Report {
         name: "B14",
         about: "Killed in the middle of a reply",
         measure: b14::measure,
     },
     Report {
+        name: "B15",
+        about: "Leaving and coming back",
+        measure: b15::measure,
+    },
+    Report {
+        name: "B16",
+        about: "Another model while it writes",
+        measure: b16::measure,
+    },
+    Report {
         name: "B17",
         about: "No graphics card",
         measure: b17::measure,
+    },
+    Report {
+        name: "Window",
+        about: "What an open window costs",
+        measure: window::measure,
     },
     Report {
         name: "Server",
