@@ -31,12 +31,11 @@ fn killed_at_any_moment_it_keeps_the_question_and_the_text() -> Result<()> {
     let path = model.to_string_lossy();
     let mut random = Random::new(14);
     for round in 0..needs.repeats("CANDOR_KILLS", KILLS) {
-        let start = Instant::now();
         let window = Window::open(&needs, &home, &[&path])?;
         if round > 0 {
             println!(
                 "STARTED AGAIN: {:.0} ms",
-                start.elapsed().as_secs_f64() * 1e3
+                window.opened_in().as_secs_f64() * 1e3
             );
             ensure!(
                 window.count("[data-testid=conversation-item]")? == round,

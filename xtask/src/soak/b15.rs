@@ -11,7 +11,6 @@ const CLOSES: usize = 10;
 
 pub(super) fn measure(_: &Bench) -> Result<Vec<Figure>> {
     let kept = window::tests(
-        window::Build::Debug,
         &[
             "leav",
             "closed_in_the_middle",

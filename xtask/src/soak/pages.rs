@@ -74,11 +74,7 @@ pub(super) fn b12(_: &Bench) -> Result<Vec<Figure>> {
         drawn.value(ms.as_f64().context("a time")?);
     }
     let mut tests = Figure::new("tests in the real window that nothing foreign runs or loads");
-    let kept = window::tests(
-        window::Build::Debug,
-        &["nothing_foreign", "only_our_own"],
-        &[],
-    )?;
+    let kept = window::tests(&["nothing_foreign", "only_our_own"], &[])?;
     counted::note(&mut tests, &kept);
     Ok(vec![drawn, tests])
 }

@@ -17,18 +17,8 @@ const IDLE_SECONDS: usize = 60;
 /// Questions and answers in one conversation.
 const TURNS: usize = 500;
 
-/// How the window is built for a run.
-#[derive(Clone, Copy)]
-pub(super) enum Build {
-    /// With what tests ask of it.
-    Debug,
-    /// As it is shipped.
-    Release,
-}
-
 pub(super) fn measure(_: &Bench) -> Result<Vec<Figure>> {
     let kept = tests(
-        Build::Release,
         &["can_be_used", "open_window_rests", "many_short_turns"],
         &[
             ("CANDOR_STARTS", STARTS),
@@ -48,24 +38,11 @@ pub(super) fn measure(_: &Bench) -> Result<Vec<Figure>> {
     )
 }
 
-/// Builds the window and runs those of its tests whose names hold one of these words.
-pub(super) fn tests(
-    build: Build,
-    words: &[&str],
-    variables: &[(&str, usize)],
-) -> Result<command::Kept> {
+/// Builds the window as it is shipped, and runs those of its tests whose names hold one of these words.
+pub(super) fn tests(words: &[&str], variables: &[(&str, usize)]) -> Result<command::Kept> {
     ui::build(&node::path()?)?;
-    let package = ["build", "--package", "candor-desktop"];
-    let run = match build {
-        Build::Debug => {
-            command::cargo(&package).run()?;
-            test::whole_window(words)?
-        }
-        Build::Release => {
-            command::cargo(&[&package[..], &["--release"]].concat()).run()?;
-            test::shipped_window(words)?
-        }
-    };
+    command::cargo(&["build", "--release", "--package", "candor-desktop"]).run()?;
+    let run = test::shipped_window(words)?;
     let run = variables
         .iter()
         .fold(run, |run, (name, value)| run.with(name, value.to_string()));
