@@ -70,9 +70,10 @@ try {
     let wrong = null;
     if ((await page.evaluate(draft)) !== "x".repeat(keys)) wrong = "the keys are not in the box";
     // Another chat and back: words and card are there, and the card holds what was pasted.
+    const shown = await page.evaluate(`document.querySelector("[data-testid=conversation-item][data-current=true]").dataset.id`);
     await page.evaluate(click("new-chat"));
     await page.until(`${cards} === 0`);
-    await page.evaluate(`document.querySelector("[data-testid=conversation-item] .open").click()`);
+    await page.evaluate(`document.querySelector("[data-testid=conversation-item][data-id='${shown}'] .open").click()`);
     await page.until(`${cards} === 1`);
     if ((await page.evaluate(draft)) !== "x".repeat(keys)) wrong = "the draft is lost";
     await page.evaluate(click("card-open"));
