@@ -29,6 +29,7 @@ use std::process::{Command, ExitCode};
 
 use arguments::{Rendering, Task, Wishes};
 use candor_app::AppPaths;
+use candor_server::Switch;
 use picker::{FilePicker, NativePicker};
 use root::Opened;
 use tauri::plugin::TauriPlugin;
@@ -110,6 +111,12 @@ fn set_up(app: &AppHandle, paths: AppPaths, model: Option<&Path>) -> tauri::Resu
         Some(path) => opened.open_model(path),
         None => opened.open_last_model(),
     }
+    let server = root::server();
+    if let Ok(inner) = opened.app() {
+        // How it is stands in the settings, and a port that is taken keeps nobody from chatting.
+        server.set(&inner.settings().server, inner);
+    }
+    app.manage(server);
     app.manage(opened);
     if let Err(error) = signals::listen(app.clone()) {
         eprintln!("Signals cannot be listened for: {error}");
@@ -136,7 +143,10 @@ fn when_it_happens(app: &AppHandle, event: RunEvent) {
             window::close(app);
         }
         // The window is gone already; nobody waits in front of it.
-        RunEvent::Exit => app.state::<Opened>().close(),
+        RunEvent::Exit => {
+            app.state::<Switch>().stop();
+            app.state::<Opened>().close();
+        }
         _ => {}
     }
 }

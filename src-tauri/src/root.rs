@@ -11,6 +11,8 @@ use candor_app::{
     PathRequest, ProbeCommand, StarterDownload, System, compose,
 };
 
+use candor_server::{Parts, Switch};
+
 use crate::surroundings;
 
 /// The starter model's file, in the program's own folders.
@@ -94,14 +96,27 @@ pub(crate) fn paths(data_dir: Option<PathBuf>) -> Result<AppPaths, Error> {
     })
 }
 
+/// The server that answers other programs; off until the settings are heeded.
+pub(crate) fn server() -> Switch {
+    Switch::new(Parts {
+        clock: clock(),
+        fresh_seed: Arc::new(|| u64::from(fresh_seed())),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+fn clock() -> Clock {
+    Clock {
+        now_ms: Arc::new(surroundings::now_ms),
+        instant: Arc::new(Instant::now),
+    }
+}
+
 fn config(paths: &AppPaths) -> AppConfig {
     let program = surroundings::own_program();
     AppConfig {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        clock: Clock {
-            now_ms: Arc::new(surroundings::now_ms),
-            instant: Arc::new(Instant::now),
-        },
+        clock: clock(),
         machine: Machine {
             with_sleep: Arc::new(surroundings::with_sleep),
             power: Arc::new(surroundings::power),

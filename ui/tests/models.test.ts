@@ -8,6 +8,7 @@ import { Session } from "../src/session/session.svelte";
 import { defaultSampling } from "../src/state/model";
 import { speak } from "../src/text/words.svelte";
 import { hostOf, matching } from "../src/views/models.svelte";
+import { freshKey, originsFrom } from "../src/views/server";
 import { notJson, numberFrom } from "../src/views/settings";
 
 let app: ReturnType<typeof mount> | null = null;
@@ -35,7 +36,7 @@ async function open(name: ScenarioName): Promise<Page> {
 
 async function settle(): Promise<void> {
   // Each answer of the platform is a promise or two away.
-  for (let turn = 0; turn < 8; turn += 1) await Promise.resolve();
+  for (let turn = 0; turn < 16; turn += 1) await Promise.resolve();
   flushSync();
 }
 
@@ -315,4 +316,59 @@ describe("every view is accessible as far as axe can tell", () => {
     },
     20_000,
   );
+});
+
+describe("other programs", () => {
+  const how = (): string | undefined => find("server-how").dataset["state"];
+
+  it("are answered once the switch is on, and not before", async () => {
+    const { platform, session } = await open("chat");
+    expect(all("server-badge")).toHaveLength(0);
+    await click("settings");
+    expect(how()).toBe("off");
+    expect(all("setting-port")).toHaveLength(0);
+    await click("setting-server");
+    expect(how()).toBe("listening");
+    expect(session.state.settings.server.on).toBe(true);
+    expect(find("server-address").textContent).toBe("http://127.0.0.1:11711/v1");
+    expect(all("server-badge")).toHaveLength(1);
+    expect(await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).toMatchObject({
+      violations: [],
+    });
+    await click("setting-server");
+    expect(how()).toBe("off");
+    expect(await platform.serverState()).toEqual({ state: "off" });
+  });
+
+  it("hear of another port where one is taken", async () => {
+    const { platform, session } = await open("chat");
+    platform.takenPorts.add(11_711);
+    await click("settings");
+    await click("setting-server");
+    expect(how()).toBe("port-taken");
+    expect(find("server-how").textContent).toContain("port 11711 is used by another program");
+    await click("server-other");
+    expect(how()).toBe("listening");
+    expect(session.state.settings.server.port).toBe(11_712);
+  });
+
+  it("need a key that nobody can foretell, where one is made", async () => {
+    const { session } = await open("chat");
+    await click("settings");
+    await click("setting-server");
+    await click("server-make-key");
+    const { key } = session.state.settings.server;
+    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    expect(find<HTMLInputElement>("setting-server-key").value).toBe(key);
+    expect(freshKey()).not.toBe(key);
+  });
+
+  it("on web pages are named one by one", async () => {
+    const cases: [string, string[]][] = [
+      ["", []],
+      ["http://a:1", ["http://a:1"]],
+      [" http://a:1,  http://b ; http://c ", ["http://a:1", "http://b", "http://c"]],
+    ];
+    for (const [words, origins] of cases) expect(originsFrom(words)).toEqual(origins);
+  });
 });

@@ -53,6 +53,8 @@ pub fn typescript() -> String {
         ChatSettings,
         Preset,
         ModelSettings,
+        ServerSettings,
+        ServerState,
         Thinking,
         Language,
         Unsent,

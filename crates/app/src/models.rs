@@ -25,6 +25,10 @@ use crate::{facts, library, path_id, words};
 /// With less context than this a model can hold no conversation; it is refused instead.
 const CONTEXT_TOKENS_MIN: usize = 512;
 
+/// Other conversations whose context stays readable at once, in the same memory: who goes back to
+/// one does not wait until all of it is read again, and a person's question goes beside a program's.
+const KEPT_CHATS: usize = 3;
+
 /// How often a wait looks whether it was stopped.
 pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 
@@ -524,7 +528,7 @@ fn attempt(
     let options = LoadOptions {
         ctx_len,
         slots: 1,
-        kept: 0,
+        kept: KEPT_CHATS,
         precision: Precision::Fast,
         kv: Some(kv),
         text: TextSide::Needed,

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::wire::{
-    ChatSettings, Code, DeviceChoice, GpuCheck, KvChoice, Language, Sampling, Settings, Theme,
-    Thinking,
+    ChatSettings, Code, DeviceChoice, GpuCheck, KvChoice, Language, SERVER_PORT_DEFAULT, Sampling,
+    ServerSettings, Settings, Theme, Thinking,
 };
 
 /// Threads beyond this help nobody; it keeps a typing slip from starting thousands.
@@ -54,8 +54,12 @@ const FOLDERS_MAX: usize = 64;
 const TEXT_PERCENT: (u32, u32) = (75, 200);
 /// A system prompt, a schema or a template longer than this fits in no context, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Longest address of a mirror, in bytes.
+/// Longest address of a mirror or a web page, in bytes.
 const ADDRESS_BYTES_MAX: usize = 2_000;
+/// A key that a header can hold, in characters.
+const KEY_CHARS_MAX: usize = 200;
+/// More web pages than anybody lets in.
+const ORIGINS_MAX: usize = 32;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -82,6 +86,7 @@ impl Default for Settings {
             model_folders: Vec::new(),
             hub_address: String::new(),
             offline: false,
+            server: ServerSettings::default(),
         }
     }
 }
@@ -170,7 +175,26 @@ fn bounded(mut settings: Settings) -> Settings {
     if settings.hub_address.len() > ADDRESS_BYTES_MAX {
         settings.hub_address.clear();
     }
+    settings.server = bounded_server(settings.server);
     settings
+}
+
+/// A key that is too long is cut and never left out: it must not let everybody in.
+fn bounded_server(mut server: ServerSettings) -> ServerSettings {
+    if server.port == 0 {
+        server.port = SERVER_PORT_DEFAULT;
+    }
+    let key = server.key.trim().chars().take(KEY_CHARS_MAX);
+    server.key = key.collect();
+    let origins = server.origins.iter().map(|origin| {
+        let origin = origin.trim().trim_end_matches('/');
+        origin.to_owned()
+    });
+    server.origins = origins
+        .filter(|origin| !origin.is_empty() && origin.len() <= ADDRESS_BYTES_MAX)
+        .take(ORIGINS_MAX)
+        .collect();
+    server
 }
 
 fn bounded_threads(threads: u32) -> u32 {
@@ -476,6 +500,31 @@ mod tests {
         assert_eq!(saved.models.len(), 1, "a choice of nothing is none");
         assert_eq!(saved.models["a"].context, Some(CONTEXT_MIN));
         assert_eq!((saved.text_percent, saved.stop.len()), (75, 1));
+    }
+
+    #[test]
+    fn a_server_stays_inside_its_bounds_and_is_never_opened_by_them() {
+        let long = "k".repeat(KEY_CHARS_MAX + 1);
+        let (_dir, mut file, _) = opened("{}");
+        assert_eq!(file.settings().server, ServerSettings::default());
+        let cases = [("", ""), (" secret ", "secret"), (&*long, &long[1..])];
+        for (key, kept) in cases {
+            let server = ServerSettings {
+                on: true,
+                port: 0,
+                key: key.to_owned(),
+                origins: [" http://a:1/ ", "", "http://b"].map(String::from).into(),
+                may_load: true,
+            };
+            let saved = file.save(Settings {
+                server,
+                ..Settings::default()
+            });
+            let server = saved.unwrap().server;
+            assert_eq!((server.port, &*server.key), (SERVER_PORT_DEFAULT, kept));
+            assert_eq!(server.origins, ["http://a:1", "http://b"]);
+            assert!(server.on && server.may_load);
+        }
     }
 
     #[test]

@@ -25,7 +25,9 @@ mod metrics;
 mod routes;
 mod shared;
 mod stream;
+mod switch;
 mod wire;
 
 pub use config::{Access, QUEUE_DEFAULT, ServerConfig};
 pub use listen::{Bound, PORT_DEFAULT, Running, StartError, bind};
+pub use switch::{Parts, Switch};

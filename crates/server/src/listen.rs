@@ -15,11 +15,12 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 
 use crate::config::ServerConfig;
+use crate::gate::Gate;
 use crate::routes;
 use crate::shared::Shared;
 
 /// The port where nobody asks for another.
-pub const PORT_DEFAULT: u16 = 11_711;
+pub const PORT_DEFAULT: u16 = candor_app::wire::SERVER_PORT_DEFAULT;
 
 /// Ports after a taken one that are tried, to offer one.
 const PORTS_TRIED: u16 = 20;
@@ -82,6 +83,7 @@ fn offer(free: &Option<u16>) -> String {
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
+    gate: Arc<Gate>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -146,6 +148,7 @@ impl Bound {
             .map_err(StartError::Thread)?;
         let (stop, stopped) = watch::channel(false);
         let shared = Shared::new(source, config);
+        let gate = Arc::clone(&shared.gate);
         let serve = move || {
             runtime.block_on(accept(listener, shared, stopped));
             // What still runs is dropped, and so stopped; nobody waits for a thread that loads.
@@ -157,6 +160,7 @@ impl Bound {
             .map_err(StartError::Thread)?;
         Ok(Running {
             address,
+            gate,
             stop,
             thread: Some(thread),
         })
@@ -167,6 +171,11 @@ impl Running {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Requests that are being answered or wait.
+    pub fn requests(&self) -> usize {
+        self.gate.inside()
     }
 
     /// Ends it: every request that is under way is stopped.

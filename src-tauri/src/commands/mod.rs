@@ -9,6 +9,7 @@ pub(crate) mod conversations;
 pub(crate) mod downloads;
 pub(crate) mod models;
 pub(crate) mod replies;
+pub(crate) mod server;
 pub(crate) mod window;
 
 use candor_app::wire::WireError;
@@ -71,6 +72,8 @@ pub(crate) fn handler() -> impl Fn(Invoke<Wry>) -> bool + Send + Sync + 'static 
         replies::stop,
         replies::stop_replay,
         replies::stop_writing,
+        server::server_state,
+        server::switch_server,
         window::bootstrap,
         window::close_window,
         window::diagnostics,

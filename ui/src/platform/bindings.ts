@@ -551,7 +551,11 @@ hubAddress: string,
 /**
  * Whether nothing may be asked of the network.
  */
-offline: boolean, };
+offline: boolean,
+/**
+ * How programs are answered.
+ */
+server: ServerSettings, };
 
 /**
  * What is chosen for one conversation, or kept under a name.
@@ -615,6 +619,56 @@ context: number | null,
  * In how many bits it remembers a conversation.
  */
 kv: KvChoice | null, };
+
+/**
+ * How the user wants programs to be answered.
+ */
+export type ServerSettings = {
+/**
+ * Whether they are.
+ */
+on: boolean,
+/**
+ * Where on this computer.
+ */
+port: number,
+/**
+ * What every request has to carry; empty for nothing.
+ */
+key: string,
+/**
+ * Web pages that may ask, such as `http://localhost:3000`.
+ */
+origins: Array<string>,
+/**
+ * Whether programs may open other models.
+ */
+mayLoad: boolean, };
+
+/**
+ * How the server is.
+ */
+export type ServerState = { "state": "off" } | { "state": "listening",
+/**
+ * Where, as a program has to be told.
+ */
+address: string,
+/**
+ * Requests that are being answered or wait.
+ */
+requests: number, } | { "state": "port-taken",
+/**
+ * The port.
+ */
+port: number,
+/**
+ * One that is free.
+ */
+free: number | null, } | { "state": "failed",
+/**
+ * What it said.
+ */
+why: string, };
 
 /**
  * Whether a model thinks before it answers.

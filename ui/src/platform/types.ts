@@ -22,6 +22,7 @@ import type {
   RunningTurn,
   Sent,
   Place,
+  ServerState,
   Settings,
   Snapshot,
   Status,
@@ -143,6 +144,9 @@ export interface Platform {
   ): Promise<ChatSettings | null>;
   /** What the open model would read of a short conversation. */
   previewTemplate(chat: ChatSettings): Promise<string>;
+  serverState(): Promise<ServerState>;
+  /** Starts, changes or stops the server as the settings say. */
+  switchServer(): Promise<ServerState>;
   openLink(url: string): Promise<void>;
   /** A report on the program and the machine, without the names of people. */
   diagnostics(): Promise<string>;

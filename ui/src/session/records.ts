@@ -1,5 +1,5 @@
 /** What the record under a reply can ask of the program. */
-import type { Platform, ReplayReader } from "../platform/types";
+import type { Platform, ReplayReader, ServerState } from "../platform/types";
 
 /** For one reply. */
 export interface RecordDoor {
@@ -24,4 +24,11 @@ export interface ReportDoor {
   read: () => Promise<string>;
   /** Keeps what was read where the person says; false if they thought better of it. */
   save: (text: string) => Promise<boolean>;
+}
+
+/** The server that answers other programs. */
+export interface ServerDoor {
+  state: () => Promise<ServerState>;
+  /** Makes it as the settings say. */
+  apply: () => Promise<ServerState>;
 }

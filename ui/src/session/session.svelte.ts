@@ -18,7 +18,7 @@ import { reduce } from "../state/reduce";
 import { cardsFor, draftFor, dueQueued, readiness } from "../state/select";
 import { turnOf } from "../state/turns";
 import type { Key as WordsKey } from "../text/words.svelte";
-import { type RecordDoor, type ReportDoor, recordDoor } from "./records";
+import { type RecordDoor, type ReportDoor, type ServerDoor, recordDoor } from "./records";
 import { Chats } from "./chats";
 import { TokenCounter } from "./counter";
 import { Shelf } from "./shelf";
@@ -56,6 +56,7 @@ export class Session {
   /** Names, places, files and deletion of conversations. */
   readonly chats: Chats;
   readonly report: ReportDoor;
+  readonly server: ServerDoor;
   readonly #platform: Platform;
   readonly #schedule: Schedule;
   #arrived: { turn: number; batch: TurnBatch }[] = [];
@@ -78,6 +79,10 @@ export class Session {
     this.report = {
       read: () => platform.diagnostics(),
       save: (text) => platform.saveReport(text),
+    };
+    this.server = {
+      state: () => platform.serverState(),
+      apply: () => platform.switchServer(),
     };
     this.#schedule = schedule;
     this.#unsent = new UnsentKeeper(

@@ -162,6 +162,7 @@ export const defaultSettings: Settings = {
   modelFolders: [],
   hubAddress: "",
   offline: false,
+  server: { on: false, port: 11711, key: "", origins: [], mayLoad: false },
 };
 
 /** The state before the program has answered. */

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "bindings")]
 use ts_rs::TS;
 
+use super::server::ServerSettings;
+
 /// The user's choices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(TS))]
@@ -55,6 +57,8 @@ pub struct Settings {
     pub hub_address: String,
     /// Whether nothing may be asked of the network.
     pub offline: bool,
+    /// How programs are answered.
+    pub server: ServerSettings,
 }
 
 /// What is chosen for one conversation, or kept under a name.

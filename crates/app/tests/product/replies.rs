@@ -344,3 +344,23 @@ fn a_replay_can_be_stopped_and_runs_once_at_a_time() {
     let outcome = ReplayOutcome::Stopped;
     assert_eq!(last, Some(ReplayEvent::Ended { outcome }));
 }
+
+/// As many chats as a person goes back and forth between.
+#[test]
+fn who_goes_back_to_another_chat_does_not_wait_until_it_is_read_again() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    let words = ["one, two, three", "birds and stones", "a long way home"];
+    let chats = words.map(|words| {
+        replies(&desk, "Indeed.");
+        ask(&app, None, words).0.conversation.id
+    });
+    for (chat, words) in chats.into_iter().zip(words) {
+        replies(&desk, "Yes.");
+        ask(&app, Some(chat), "And then?");
+        let messages = app.open_conversation(chat).unwrap().messages;
+        let record = messages.last().unwrap().record.clone().unwrap();
+        let read_before = record.cached_tokens as usize;
+        assert!(read_before > words.len(), "{read_before} of {words:?}");
+    }
+}

@@ -1,13 +1,15 @@
 //! Programs on the engine that the window uses.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candor_app::service::{OfApp, OnRequest};
+use candor_app::wire::{ServerSettings, ServerState};
 use candor_app::{App, AppConfig, AppPaths, Clock, ProbeCommand};
 use candor_backend::Backend;
-use candor_server::{Access, Running, ServerConfig, bind};
+use candor_server::{Access, Parts, Running, ServerConfig, Switch, bind};
 use candor_testkit::TinyModel;
 use candor_testkit::scripted::{HANG_LIMIT, Script};
 use serde_json::json;
@@ -21,39 +23,54 @@ struct Window {
     _dir: tempfile::TempDir,
 }
 
+fn clock() -> Clock {
+    Clock {
+        now_ms: Arc::new(|| 1_000_000),
+        instant: Arc::new(Instant::now),
+    }
+}
+
+/// The app of a window that has two models, the first of which it opens.
+fn opened(dir: &Path) -> App {
+    let script = Script::new(LETTERS);
+    let config = AppConfig {
+        version: String::from("0.0.0"),
+        clock: clock(),
+        machine: candor_app::Machine::unknown(),
+        free_memory: Arc::new(|| None),
+        fresh_seed: Arc::new(|| 7),
+        threads: 1,
+        probe: ProbeCommand {
+            program: "/bin/echo".into(),
+            args: vec![r#"{"found":"no_driver"}"#.into()],
+        },
+        probe_limit: HANG_LIMIT,
+        starters: Vec::new(),
+        network: candor_app::Network::default(),
+        backends: Arc::new(move |_| vec![Box::new(script.backend()) as Box<dyn Backend>]),
+    };
+    let app = App::open(AppPaths::below(dir), config).unwrap();
+    for name in ["first", "second"] {
+        let path = dir.join(format!("{name}.gguf"));
+        TinyModel::llama().context(2_048).write(&path).unwrap();
+        let entry = app.add_model(&path).unwrap();
+        if name == "first" {
+            app.load_model(&entry.id).unwrap();
+        }
+    }
+    app
+}
+
+/// The model that answers.
+fn answers(address: SocketAddr) -> Option<serde_json::Value> {
+    let model = get(address, "/health").json()["model"].clone();
+    (!model.is_null()).then_some(model)
+}
+
 impl Window {
     fn new(on_request: OnRequest) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let script = Script::new(LETTERS);
-        let clock = Clock {
-            now_ms: Arc::new(|| 1_000_000),
-            instant: Arc::new(Instant::now),
-        };
-        let config = AppConfig {
-            version: String::from("0.0.0"),
-            clock: clock.clone(),
-            machine: candor_app::Machine::unknown(),
-            free_memory: Arc::new(|| None),
-            fresh_seed: Arc::new(|| 7),
-            threads: 1,
-            probe: ProbeCommand {
-                program: "/bin/echo".into(),
-                args: vec![r#"{"found":"no_driver"}"#.into()],
-            },
-            probe_limit: HANG_LIMIT,
-            starters: Vec::new(),
-            network: candor_app::Network::default(),
-            backends: Arc::new(move |_| vec![Box::new(script.backend()) as Box<dyn Backend>]),
-        };
-        let app = App::open(AppPaths::below(dir.path()), config).unwrap();
-        for name in ["first", "second"] {
-            let path = dir.path().join(format!("{name}.gguf"));
-            TinyModel::llama().context(2_048).write(&path).unwrap();
-            let entry = app.add_model(&path).unwrap();
-            if name == "first" {
-                app.load_model(&entry.id).unwrap();
-            }
-        }
+        let app = opened(dir.path());
         let config = ServerConfig {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
@@ -61,7 +78,7 @@ impl Window {
             slots: 1,
             queue: 8,
             unload_after: Some(Duration::from_millis(1)),
-            clock,
+            clock: clock(),
             fresh_seed: Arc::new(|| 7),
             version: String::from("0.0.0"),
         };
@@ -73,19 +90,13 @@ impl Window {
             _dir: dir,
         };
         wait_until("the model is loaded", || {
-            window.answers() == Some(json!("first"))
+            answers(window.address()) == Some(json!("first"))
         });
         window
     }
 
     fn address(&self) -> SocketAddr {
         self.running.address()
-    }
-
-    /// The model that answers.
-    fn answers(&self) -> Option<serde_json::Value> {
-        let model = get(self.address(), "/health").json()["model"].clone();
-        (!model.is_null()).then_some(model)
     }
 
     fn ask(&self, model: &str) -> u16 {
@@ -105,20 +116,97 @@ fn the_window_has_the_engine_and_programs_use_it() {
     // Another model is the user's to choose.
     assert_eq!(window.ask("second"), 404);
     assert_eq!(window.ask("third"), 404);
-    assert_eq!(window.answers(), Some(json!("first")));
+    assert_eq!(answers(window.address()), Some(json!("first")));
     let names = get(window.address(), "/v1/models").json();
     let names = names["data"].as_array().unwrap();
     assert_eq!(names.len(), 2, "{names:?}");
     // It stays, however long no program asks: idleness is the window's own affair.
     window.app.send(None, "Hello").unwrap();
-    assert_eq!(window.answers(), Some(json!("first")));
+    assert_eq!(answers(window.address()), Some(json!("first")));
 }
 
 #[test]
 fn a_program_may_change_the_model_where_that_is_allowed() {
     let window = Window::new(OnRequest::Load);
     assert_eq!(window.ask("second"), 200);
-    assert_eq!(window.answers(), Some(json!("second")));
+    assert_eq!(answers(window.address()), Some(json!("second")));
     assert_eq!(window.ask("third"), 404);
     assert_eq!(window.ask("first"), 200);
+}
+
+fn switch() -> Switch {
+    Switch::new(Parts {
+        clock: clock(),
+        fresh_seed: Arc::new(|| 7),
+        version: String::from("0.0.0"),
+    })
+}
+
+/// Where a switched server listens.
+#[track_caller]
+fn address_of(state: &ServerState) -> SocketAddr {
+    match state {
+        ServerState::Listening { address, .. } => {
+            let address = address.strip_prefix("http://").unwrap();
+            address.parse().unwrap()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_switch_starts_changes_and_ends_the_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let (app, switch) = (opened(dir.path()), switch());
+    let wanted = ServerSettings {
+        on: true,
+        port: 0,
+        ..ServerSettings::default()
+    };
+    let off = ServerSettings {
+        on: false,
+        ..wanted.clone()
+    };
+    assert_eq!(switch.set(&off, &app), ServerState::Off);
+    let first = address_of(&switch.set(&wanted, &app));
+    assert!(first.ip().is_loopback());
+    assert_eq!(get(first, "/health").status, 200);
+    // What is as it was wanted goes on.
+    assert_eq!(address_of(&switch.set(&wanted, &app)), first);
+    assert_eq!(switch.state(), switch.set(&wanted, &app));
+    // With a key it is another server, and the one before is gone.
+    let locked = ServerSettings {
+        key: String::from("secret"),
+        ..wanted.clone()
+    };
+    let second = address_of(&switch.set(&locked, &app));
+    assert_eq!(get(second, "/v1/models").status, 401);
+    assert!(first == second || TcpStream::connect(first).is_err());
+    assert_eq!(switch.set(&off, &app), ServerState::Off);
+    assert!(TcpStream::connect(second).is_err());
+    // The app is not kept open by a server that was.
+    let third = address_of(&switch.set(&wanted, &app));
+    drop(switch);
+    assert!(TcpStream::connect(third).is_err());
+}
+
+#[test]
+fn a_port_that_another_program_has_is_told_with_a_free_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (app, switch) = (opened(dir.path()), switch());
+    let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let wanted = ServerSettings {
+        on: true,
+        port: other.local_addr().unwrap().port(),
+        ..ServerSettings::default()
+    };
+    let taken = switch.set(&wanted, &app);
+    let ServerState::PortTaken { port, free } = taken else {
+        panic!("{taken:?}");
+    };
+    assert_eq!(port, wanted.port);
+    assert_eq!(switch.state(), ServerState::PortTaken { port, free });
+    // Tried again, it is free.
+    drop(other);
+    assert_eq!(address_of(&switch.set(&wanted, &app)).port(), port);
 }

@@ -12,6 +12,7 @@ import type {
   Place,
   RunningTurn,
   Sent,
+  ServerState,
   Snapshot,
   TokenCount,
   TurnBatch,
@@ -52,6 +53,11 @@ export class FakePlatform extends FakeLibrary implements Platform {
   /** Reports that were saved. */
   readonly saved: string[] = [];
   closed = 0;
+  /** Ports that another program has. */
+  readonly takenPorts = new Set<number>();
+  /** Requests that the server is said to have. */
+  requests = 0;
+  #server: ServerState = { state: "off" };
 
   constructor(scenario: Scenario) {
     super(scenario.snapshot);
@@ -64,6 +70,19 @@ export class FakePlatform extends FakeLibrary implements Platform {
   async bootstrap(): Promise<Snapshot> {
     const turns = [...this.#turns.values()].map((turn) => turn.running);
     return { ...this.snapshot, turns };
+  }
+
+  async serverState(): Promise<ServerState> {
+    const { requests } = this;
+    return this.#server.state === "listening" ? { ...this.#server, requests } : this.#server;
+  }
+
+  async switchServer(): Promise<ServerState> {
+    const { on, port } = this.snapshot.settings.server;
+    if (!on) this.#server = { state: "off" };
+    else if (this.takenPorts.has(port)) this.#server = { state: "port-taken", port, free: port + 1 };
+    else this.#server = { state: "listening", address: `http://127.0.0.1:${port}`, requests: 0 };
+    return this.serverState();
   }
 
   async openConversation(id: number): Promise<Conversation> {
