@@ -15,6 +15,7 @@ mod b16;
 mod b17;
 mod counted;
 mod figures;
+mod full_disk;
 mod measured;
 mod pages;
 mod program;
@@ -140,6 +141,11 @@ const REPORTS: &[Report] = &[
         name: "Window",
         about: "What an open window costs",
         measure: window::measure,
+    },
+    Report {
+        name: "Full-disk",
+        about: "A disk that becomes full",
+        measure: full_disk::measure,
     },
     Report {
         name: "Server",

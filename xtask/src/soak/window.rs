@@ -40,11 +40,16 @@ pub(super) fn measure(_: &Bench) -> Result<Vec<Figure>> {
 
 /// Builds the window as it is shipped, and runs those of its tests whose names hold one of these words.
 pub(super) fn tests(words: &[&str], variables: &[(&str, usize)]) -> Result<command::Kept> {
-    ui::build(&node::path()?)?;
-    command::cargo(&["build", "--release", "--package", "candor-desktop"]).run()?;
+    build()?;
     let run = test::shipped_window(words)?;
     let run = variables
         .iter()
         .fold(run, |run, (name, value)| run.with(name, value.to_string()));
     run.run_and_keep()
+}
+
+/// Builds the window as it is shipped.
+pub(super) fn build() -> Result<()> {
+    ui::build(&node::path()?)?;
+    command::cargo(&["build", "--release", "--package", "candor-desktop"]).run()
 }
