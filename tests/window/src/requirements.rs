@@ -75,6 +75,16 @@ impl Requirements {
         None
     }
 
+    /// A small disk with nothing on it but the test's home, for which `TMPDIR` has to be on it as
+    /// well; or a word that the test did not run for lack of it.
+    pub fn small_disk(test: &str) -> Option<PathBuf> {
+        let disk = env::var_os("CANDOR_SMALL_DISK").map(PathBuf::from);
+        if disk.is_none() {
+            eprintln!("NOT RUN: {test}: cargo xtask soak full-disk makes the small disk for it");
+        }
+        disk
+    }
+
     /// How often a test repeats itself: as the environment asks, or as usual.
     pub fn repeats(&self, variable: &str, usual: usize) -> usize {
         env::var(variable)

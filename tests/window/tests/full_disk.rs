@@ -1,7 +1,5 @@
-//! A disk that becomes full while a reply is written. It needs a disk of its own, small and with nothing
-//! else on it: `TMPDIR` on one, and its place in `CANDOR_SMALL_DISK`.
+//! A disk that becomes full while a reply is written.
 
-use std::env;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -12,8 +10,7 @@ use candor_window_tests::{HANG_LIMIT, Home, Model, Requirements, Window, eventua
 #[test]
 fn a_disk_that_becomes_full_is_said_and_survived() -> Result<()> {
     const WHAT: &str = "a disk that becomes full";
-    let Some(disk) = env::var_os("CANDOR_SMALL_DISK").map(PathBuf::from) else {
-        eprintln!("NOT RUN: {WHAT}: it needs a small disk; cargo xtask soak full-disk makes one");
+    let Some(disk) = Requirements::small_disk(WHAT) else {
         return Ok(());
     };
     let Some((needs, model)) = Requirements::with(Model::SmolLm2, WHAT) else {
