@@ -2,21 +2,18 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header;
 use serde_json::Value;
 
+use crate::config::Patience;
 use crate::fault::{Fault, FaultKind};
 
 /// Largest body: a conversation that fills the longest context has less than a tenth of it, with
 /// every picture and file that is not read here left out.
 pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
-
-/// How long a body may take to come. A program on this machine needs milliseconds.
-pub(crate) const BODY_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The body of a request as JSON.
 ///
@@ -36,9 +33,12 @@ async fn bytes(request: Request) -> Result<Vec<u8>, Fault> {
     if stated.is_some_and(|bytes| bytes > BODY_BYTES_MAX) {
         return Err(too_large());
     }
-    let read = tokio::time::timeout(BODY_TIME_MAX, read(request.into_body())).await;
+    // The door has put it there.
+    let patience = request.extensions().get::<Patience>().copied();
+    let limit = patience.unwrap_or_default().body;
+    let read = tokio::time::timeout(limit, read(request.into_body())).await;
     read.unwrap_or_else(|_| {
-        let seconds = BODY_TIME_MAX.as_secs();
+        let seconds = limit.as_secs_f32();
         let message = format!("the body did not come within {seconds} seconds");
         Err(Fault::new(FaultKind::TimedOut, message))
     })

@@ -26,12 +26,32 @@ pub struct ServerConfig {
     pub queue: usize,
     /// After so long without a request the model's memory is given back; never, if none.
     pub unload_after: Option<Duration>,
+    /// How long a client may take.
+    pub patience: Patience,
     /// The clocks.
     pub clock: Clock,
     /// A seed for a request that names none.
     pub fresh_seed: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// Version of the program.
     pub version: String,
+}
+
+/// How long a client may take. A program on this machine needs milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For the head of a request, also on a connection that was used before.
+    pub head: Duration,
+    /// For its body.
+    pub body: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(20),
+        }
+    }
 }
 
 /// Who may come in.

@@ -19,7 +19,11 @@ const BACKEND: HeaderName = HeaderName::from_static("x-candor-backend");
 const VERDICT: HeaderName = HeaderName::from_static("x-candor-verdict");
 
 /// Lets a request in or not, and writes what every answer has in common.
-pub(crate) async fn pass(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+pub(crate) async fn pass(
+    State(shared): State<Shared>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let api = Api::of_path(request.uri().path());
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or_else(|| String::from("other"), |path| path.as_str().to_owned());
@@ -33,7 +37,10 @@ pub(crate) async fn pass(State(shared): State<Shared>, request: Request, next: N
         Ok(()) => {
             let is_open = OPEN_PATHS.contains(&request.uri().path());
             match is_open || access.has_key(request.headers()) {
-                true => next.run(request).await,
+                true => {
+                    request.extensions_mut().insert(shared.config.patience);
+                    next.run(request).await
+                }
                 false => no_key().response(api),
             }
         }

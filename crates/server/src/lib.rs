@@ -28,6 +28,6 @@ mod stream;
 mod switch;
 mod wire;
 
-pub use config::{Access, QUEUE_DEFAULT, ServerConfig};
+pub use config::{Access, Patience, QUEUE_DEFAULT, ServerConfig};
 pub use listen::{Bound, PORT_DEFAULT, Running, StartError, bind};
 pub use switch::{Parts, Switch};

@@ -28,9 +28,6 @@ const PORTS_TRIED: u16 = 20;
 /// Connections at once. More wait to be accepted; those that say nothing are closed soon.
 const CONNECTIONS_MAX: usize = 256;
 
-/// How long the head of a request may take to come, also on a connection that was used before.
-const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
-
 /// Most headers of a request; browsers send some twenty.
 const HEADERS_MAX: usize = 64;
 
@@ -224,20 +221,25 @@ async fn accept(listener: TcpListener, shared: Shared, mut stopped: watch::Recei
             }
         };
         let (router, stopped) = (router.clone(), stopped.clone());
+        let head_time = shared.config.patience.head;
         tokio::spawn(async move {
-            serve(stream, router, stopped).await;
+            serve((stream, head_time), router, stopped).await;
             drop(place);
         });
     }
 }
 
 /// One connection to its end. Dropping it drops the requests on it, and so stops them.
-async fn serve(stream: TcpStream, router: Router, mut stopped: watch::Receiver<bool>) {
+async fn serve(
+    (stream, head_time): (TcpStream, Duration),
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) {
     // A token is a small packet that nobody wants to wait for.
     stream.set_nodelay(true).ok();
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME_MAX)
+        .header_read_timeout(head_time)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));

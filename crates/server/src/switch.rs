@@ -7,7 +7,7 @@ use candor_app::service::{OfApp, OnRequest};
 use candor_app::wire::{ServerSettings, ServerState};
 use candor_app::{App, Clock};
 
-use crate::config::{Access, QUEUE_DEFAULT, ServerConfig};
+use crate::config::{Access, Patience, QUEUE_DEFAULT, ServerConfig};
 use crate::listen::{Running, StartError, bind};
 
 /// Sequences that the window's engine writes at once.
@@ -116,6 +116,7 @@ impl Switch {
             queue: QUEUE_DEFAULT,
             // The window's model is the user's, however long no program asks.
             unload_after: None,
+            patience: Patience::default(),
             clock,
             fresh_seed,
             version,

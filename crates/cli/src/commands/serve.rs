@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use candor_app::headless::Setup;
 use candor_app::service::{OnRequest, Source, Standalone};
-use candor_server::{Access, PORT_DEFAULT, QUEUE_DEFAULT, ServerConfig, StartError, bind};
+use candor_server::{
+    Access, PORT_DEFAULT, Patience, QUEUE_DEFAULT, ServerConfig, StartError, bind,
+};
 use serde_json::json;
 
 use crate::args::Common;
@@ -79,6 +81,7 @@ impl Args {
             unload_after: self
                 .unload_after
                 .map(|seconds| Duration::from_secs(u64::from(seconds))),
+            patience: Patience::default(),
             clock: environment::clock(),
             fresh_seed: Arc::new(environment::fresh_seed),
             version: String::from(env!("CARGO_PKG_VERSION")),

@@ -9,7 +9,7 @@ use candor_app::service::{OfApp, OnRequest};
 use candor_app::wire::{ServerSettings, ServerState};
 use candor_app::{App, AppConfig, AppPaths, Clock, ProbeCommand};
 use candor_backend::Backend;
-use candor_server::{Access, Parts, Running, ServerConfig, Switch, bind};
+use candor_server::{Access, Parts, Patience, Running, ServerConfig, Switch, bind};
 use candor_testkit::TinyModel;
 use candor_testkit::scripted::{HANG_LIMIT, Script};
 use serde_json::json;
@@ -78,6 +78,7 @@ impl Window {
             slots: 1,
             queue: 8,
             unload_after: Some(Duration::from_millis(1)),
+            patience: Patience::default(),
             clock: clock(),
             fresh_seed: Arc::new(|| 7),
             version: String::from("0.0.0"),

@@ -1,9 +1,12 @@
 //! What no client should send: always the right status, never a panic, and the next request is
 //! answered.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
+use candor_server::Patience;
+use candor_testkit::scripted::HANG_LIMIT;
 use serde_json::{Value, json};
 
 use super::client::{request, send_raw};
@@ -273,6 +276,41 @@ fn a_client_that_never_finishes_its_request_holds_nobody_up() {
     desk.chat("Hello", 2);
     drop(held);
     desk.wait_inside(0);
+}
+
+/// What a client hears that stops in the middle of this and waits.
+#[track_caller]
+fn check_slow(desk: &Desk, begun: &str, expected: &str) {
+    let mut stream = TcpStream::connect(desk.address).unwrap();
+    stream.set_read_timeout(Some(HANG_LIMIT)).unwrap();
+    stream.write_all(begun.as_bytes()).unwrap();
+    let mut heard = String::new();
+    // To the end: the server hangs up.
+    stream.read_to_string(&mut heard).unwrap();
+    assert!(heard.starts_with(expected), "{begun:?}: {heard:?}");
+}
+
+#[test]
+fn a_slow_head_and_a_slow_body_are_hung_up_on() {
+    let desk = Desk::with(Plan {
+        patience: Patience {
+            head: Duration::from_millis(300),
+            body: Duration::from_millis(300),
+        },
+        ..Plan::default()
+    });
+    let body = format!("POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n{{");
+    check_slow(&desk, "GET /v1/models HTTP/1.1\r\nHost: local", "");
+    check_slow(&desk, "GET /v1/mod", "");
+    check_slow(&desk, &body, "HTTP/1.1 408 ");
+    // A connection that was used is not kept for one that says nothing.
+    check_slow(
+        &desk,
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "HTTP/1.1 200 ",
+    );
+    desk.wait_inside(0);
+    desk.chat("Hello", 2);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use candor_app::headless::{
 use candor_app::service::{OnRequest, Standalone};
 use candor_backend::Backend;
 use candor_engine::{Engine, EngineConfig};
-use candor_server::{Access, Running, ServerConfig, bind};
+use candor_server::{Access, Patience, Running, ServerConfig, bind};
 use candor_testkit::TinyModel;
 use candor_testkit::scripted::{HANG_LIMIT, Script};
 use serde_json::{Value, json};
@@ -38,6 +38,7 @@ pub(crate) struct Plan {
     /// Whether the model is loaded at once.
     pub(crate) loads: bool,
     pub(crate) unload_after: Option<Duration>,
+    pub(crate) patience: Patience,
     pub(crate) context: usize,
     pub(crate) model: TinyModel,
     pub(crate) choice: Choice,
@@ -53,6 +54,7 @@ impl Default for Plan {
             access: Access::default(),
             loads: true,
             unload_after: None,
+            patience: Patience::default(),
             context: 4_096,
             model: TinyModel::llama(),
             choice: Choice {
@@ -94,6 +96,7 @@ impl Desk {
             slots: plan.slots,
             queue: plan.queue,
             unload_after: plan.unload_after,
+            patience: plan.patience,
             clock: clock(),
             fresh_seed: Arc::new(|| 7),
             version: String::from("0.0.0"),
