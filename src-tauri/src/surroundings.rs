@@ -20,6 +20,9 @@ use crate::graphics::{self, Display, Machine};
 /// There exactly while NVIDIA's own kernel driver is loaded.
 const NVIDIA_DRIVER: &str = "/proc/driver/nvidia/version";
 
+/// Where Linux lists what draws: a card that programs may use has an entry `renderD` and a number.
+const CARDS: &str = "/dev/dri";
+
 /// A variable that says something; an empty one says nothing.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
@@ -50,6 +53,7 @@ pub(crate) fn machine() -> Machine {
         && variable("GDK_BACKEND").is_none_or(|backend| backend != "x11");
     Machine {
         nvidia_driver: Path::new(NVIDIA_DRIVER).exists(),
+        draws_on_a_card: draws_on_a_card(),
         display: if wayland {
             Display::Wayland
         } else {
@@ -59,6 +63,14 @@ pub(crate) fn machine() -> Machine {
             .iter()
             .any(|switch| env::var_os(switch).is_some()),
     }
+}
+
+/// Whether Linux has a card that programs may draw with; of another system it is taken for granted.
+fn draws_on_a_card() -> bool {
+    let entries = fs::read_dir(CARDS).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    let has_one = names.any(|name| name.as_encoded_bytes().starts_with(b"renderD"));
+    has_one || !cfg!(target_os = "linux")
 }
 
 /// What a report says of the machine and of how the window is drawn.
