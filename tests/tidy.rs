@@ -44,7 +44,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("candor-simcuda", &[]),
     ("candor-testkit", BELOW_APP),
     ("candor", &["candor-app", "candor-server"]),
-    ("candor-desktop", &["candor-app"]),
+    ("candor-desktop", &["candor-app", "candor-server"]),
     ("candor-window-tests", &["candor-testkit"]),
     ("xtask", &["candor-testkit"]),
 ];
