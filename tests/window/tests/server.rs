@@ -58,7 +58,10 @@ fn programs_are_answered_while_the_switch_is_on_and_only_then() -> Result<()> {
     needs.picture(&window, "server")?;
     let answer = asked(&base)?;
     ensure!(answer["model"] == "tiny", "{answer}");
-    ensure!(answer["usage"]["completion_tokens"].as_u64() > Some(0), "{answer}");
+    ensure!(
+        answer["usage"]["completion_tokens"].as_u64() > Some(0),
+        "{answer}"
+    );
 
     // The window's own chat goes on beside it.
     window.type_into("[data-testid=settings-dialog]", "\u{e00c}")?;
