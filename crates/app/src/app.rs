@@ -312,6 +312,9 @@ impl App {
     /// If the file cannot be written; the choices before stay.
     pub fn save_settings(&self, settings: Settings) -> Result<Settings, Error> {
         let saved = self.inner.settings_file().save(settings)?;
+        if saved.offline {
+            self.inner.pause_downloads();
+        }
         self.inner.ask_driver();
         self.inner.publish_status();
         Ok(saved)

@@ -141,6 +141,9 @@ impl Store {
         }
         let sql = "UPDATE conversation SET leaf = ?2 WHERE id = ?1";
         transaction.execute(sql, params![conversation, parent])?;
+        let sql = "INSERT INTO chat_settings (conversation, settings)
+                   SELECT ?1, settings FROM chat_settings WHERE conversation = ?2";
+        transaction.execute(sql, [conversation, old.id])?;
         transaction.commit()?;
         Ok(conversation)
     }

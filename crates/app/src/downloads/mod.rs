@@ -115,6 +115,16 @@ struct Jobs {
     is_closed: bool,
 }
 
+impl Job {
+    fn pause(&mut self) {
+        if self.runs() || self.state == DownloadState::Queued {
+            self.stop.store(true, Ordering::Release);
+            (self.state, self.message) = (DownloadState::Paused, None);
+            self.pace.clear();
+        }
+    }
+}
+
 impl Jobs {
     fn find(&mut self, id: u32) -> Option<&mut Job> {
         self.list.iter_mut().find(|job| job.id == id)
@@ -306,11 +316,7 @@ impl App {
         {
             let mut jobs = downloads.jobs();
             let job = jobs.find(id).ok_or_else(|| Error::not_found("download"))?;
-            if job.runs() || job.state == DownloadState::Queued {
-                job.stop.store(true, Ordering::Release);
-                (job.state, job.message) = (DownloadState::Paused, None);
-                job.pace.clear();
-            }
+            job.pause();
         }
         downloads.stopped.notify_all();
         self.inner.publish_downloads();
@@ -381,12 +387,19 @@ impl App {
 }
 
 impl Inner {
+    /// Pauses everything: nothing is to be asked of the network.
+    pub(crate) fn pause_downloads(&self) {
+        self.downloads.jobs().list.iter_mut().for_each(Job::pause);
+        self.downloads.stopped.notify_all();
+        self.publish_downloads();
+    }
+
     /// Who asks, and whom.
     fn hub(&self) -> Result<(Client, String), Error> {
         let settings = self.settings();
         if settings.offline {
             let message = "Candor is set to ask nothing of the network. \
-                           Settings, Models, has the switch.";
+                           The switch is in the settings, under Network.";
             return Err(Error::new(Code::Network, message));
         }
         let hub = hub::address(&settings.hub_address);

@@ -13,7 +13,7 @@ use crate::wire::{DownloadState, Settings};
 use crate::{AppConfig, AppPaths, Clock, ProbeCommand};
 
 /// How long the tests wait for a server that says nothing, and between two tries.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(700);
 
 struct Desk {
     dir: tempfile::TempDir,
@@ -209,7 +209,7 @@ fn a_model_is_listed_only_once_all_of_it_is_here() {
     desk.server.does([
         Deed::Whole,
         Deed::BreaksOffAfter(5_000),
-        Deed::StallsAfter(1_000, Duration::from_millis(700)),
+        Deed::StallsAfter(1_000, Duration::from_millis(3_000)),
     ]);
     let begun = app
         .start_download("ana/models", "two-00001-of-00002.gguf")
@@ -357,6 +357,31 @@ fn nothing_is_asked_while_the_user_wants_nothing_asked() {
         assert!(error.message.contains("nothing of the network"), "{error}");
     }
     assert!(desk.server.heard().is_empty());
+}
+
+#[test]
+fn what_runs_and_what_waits_ends_where_the_user_wants_nothing_asked() {
+    let desk = Desk::new();
+    let app = desk.open();
+    desk.server.does([Deed::Slowly]);
+    let begun = app.start_download("ana/models", "one.gguf").unwrap();
+    until("it runs", || desk.files_heard() == 1);
+    let offline = |offline| {
+        let settings = app.settings();
+        app.save_settings(Settings {
+            offline,
+            ..settings
+        })
+        .unwrap();
+    };
+    offline(true);
+    wait_for(&app, begun.id, DownloadState::Paused);
+    let heard = desk.files_heard();
+    offline(false);
+    assert_eq!(state(&app, begun.id), Some(DownloadState::Paused));
+    assert_eq!(desk.files_heard(), heard, "a person has to say so");
+    app.resume_download(begun.id).unwrap();
+    wait_for(&app, begun.id, DownloadState::Done);
 }
 
 #[test]

@@ -36,6 +36,9 @@ struct Run {
 impl Inner {
     /// Begins those that wait, as far as there is room.
     pub(super) fn run_downloads(self: &Arc<Self>) {
+        if self.settings().offline {
+            return;
+        }
         loop {
             let run = {
                 let mut jobs = self.downloads.jobs();

@@ -5,7 +5,7 @@ const free = 6_400_000_000;
 
 /** What is said while nothing may be asked. */
 export const offline =
-  "Candor is set to ask nothing of the network. Settings, Models, has the switch.";
+  "Candor is set to ask nothing of the network. The switch is in the settings, under Network.";
 
 /** The room for something of this size. */
 export function fitOf(sizeBytes: number, context: number | null): Fit {

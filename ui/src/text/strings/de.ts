@@ -93,7 +93,7 @@ export const de: Record<Key, string> = {
   "downloads.checking": "wird geprüft",
   "downloads.paused": "angehalten",
   "downloads.failed": "abgebrochen",
-  "downloads.done": "vollständig und geprüft",
+  "downloads.done": "vollständig",
   "downloads.pause": "Anhalten",
   "downloads.resume": "Fortsetzen",
   "downloads.again": "Noch einmal",

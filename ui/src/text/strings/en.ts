@@ -92,7 +92,7 @@ export const en = {
   "downloads.checking": "being checked",
   "downloads.paused": "paused",
   "downloads.failed": "stopped",
-  "downloads.done": "whole and checked",
+  "downloads.done": "whole",
   "downloads.pause": "Pause",
   "downloads.resume": "Go on",
   "downloads.again": "Try again",

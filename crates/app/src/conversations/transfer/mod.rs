@@ -14,6 +14,8 @@ mod tree;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::wire::ChatSettings;
+
 pub(crate) use markdown::markdown;
 pub(crate) use read::read;
 
@@ -59,6 +61,9 @@ pub(crate) struct Talk {
     pub(crate) messages: Vec<Said>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unsent: Option<UnsentWords>,
+    /// What is chosen for it alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) settings: Option<ChatSettings>,
 }
 
 /// A message.

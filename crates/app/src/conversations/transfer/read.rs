@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 use super::{FORMAT, Talk, TalkFile, VERSION, chatgpt, llama_cpp, open_webui};
 use crate::error::Error;
@@ -108,15 +110,28 @@ fn others<T: DeserializeOwned>(
     name: &str,
     talk: fn(T) -> (Talk, u32),
 ) -> Result<Taken, Error> {
-    let list: Vec<T> = match text.starts_with('[') {
+    let list: Vec<&RawValue> = match text.starts_with('[') {
         true => json(text, name)?,
         false => vec![json(text, name)?],
     };
-    let (mut talks, mut left_out) = (Vec::new(), 0_u32);
+    let (mut talks, mut left_out, mut fault) = (Vec::new(), 0_u32, None);
     for conversation in list {
-        let (talk, lost) = talk(conversation);
+        // One of thousands that is not as the others keeps none of them away.
+        let lost = match json(conversation.get(), name) {
+            Ok(conversation) => {
+                let (talk, lost) = talk(conversation);
+                talks.push(talk);
+                lost
+            }
+            Err(error) => {
+                fault = fault.or(Some(error));
+                1
+            }
+        };
         left_out = left_out.saturating_add(lost);
-        talks.push(talk);
+    }
+    if let Some(error) = fault.filter(|_| talks.is_empty()) {
+        return Err(error);
     }
     Ok(Taken {
         source,
@@ -125,7 +140,7 @@ fn others<T: DeserializeOwned>(
     })
 }
 
-fn json<T: DeserializeOwned>(text: &str, name: &str) -> Result<T, Error> {
+fn json<'a, T: Deserialize<'a>>(text: &'a str, name: &str) -> Result<T, Error> {
     serde_json::from_str(text)
         .map_err(|source| refused(name, &format!("is damaged ({source})")).because(source))
 }

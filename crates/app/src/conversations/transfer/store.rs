@@ -8,6 +8,7 @@ use super::{CardText, Said, Talk, UnsentWords};
 use crate::conversations::summaries::{folder_name, title_name};
 use crate::conversations::{Store, cards};
 use crate::error::Error;
+use crate::settings::bounded_chat;
 use crate::wire::{Card, ConversationId, MessageId, ReplyRecord};
 
 /// States that a message in a file may have; any other becomes the first.
@@ -25,6 +26,7 @@ impl Store {
     /// A conversation with all of its branches.
     pub(crate) fn talk(&self, id: ConversationId) -> Result<Talk, Error> {
         let summary = self.summary(id)?;
+        let settings = self.chat_settings(Some(id))?;
         let unsent = self
             .unsent()?
             .into_iter()
@@ -56,6 +58,7 @@ impl Store {
             shown: leaf.and_then(|leaf| places.get(&leaf).copied()),
             messages,
             unsent,
+            settings,
         })
     }
 
@@ -123,6 +126,12 @@ impl Store {
         transaction.execute(sql, params![id, leaf])?;
         if let Some(unsent) = &talk.unsent {
             add_unsent(&transaction, id, unsent)?;
+        }
+        // A file is not trusted with numbers that nothing bounds.
+        let settings = talk.settings.clone().map(bounded_chat);
+        if let Some(json) = settings.and_then(|chat| serde_json::to_string(&chat).ok()) {
+            let sql = "INSERT INTO chat_settings (conversation, settings) VALUES (?1, ?2)";
+            transaction.execute(sql, params![id, json])?;
         }
         transaction.commit()?;
         Ok(id)

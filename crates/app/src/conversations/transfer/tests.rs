@@ -6,7 +6,7 @@ use super::read::Taken;
 use super::*;
 use crate::conversations::Store;
 use crate::conversations::tests::{Kept, NOW};
-use crate::wire::Code;
+use crate::wire::{ChatSettings, Code, Sampling, Thinking};
 
 /// Numbers that look drawn by chance and are the same every time (a 64-bit xorshift).
 struct Chance(u64);
@@ -88,6 +88,16 @@ fn drawn(chance: &mut Chance) -> Talk {
             waiting: chance.text(),
             cards: chance.cards(),
             waiting_cards: chance.cards(),
+        }),
+        settings: (chance.below(2) == 1).then(|| ChatSettings {
+            system_prompt: chance.text(),
+            template: chance.text(),
+            thinking: Thinking::Off,
+            sampling: Sampling {
+                top_k: chance.below(99) as u32,
+                ..Sampling::default()
+            },
+            ..ChatSettings::default()
         }),
     }
 }
@@ -178,6 +188,26 @@ fn chatgpts_export_is_read_with_its_branches() {
         (talk.title.as_str(), talk.created_ms),
         ("Tides", 1_700_000_000_500)
     );
+}
+
+#[test]
+fn one_conversation_that_is_not_as_the_others_keeps_none_of_them_away() {
+    let node = |role: &str, text: &str| json!({ "parent": null, "message": { "author": { "role": role }, "content": { "content_type": "text", "parts": [text] } } });
+    let good =
+        json!({ "title": "Tides", "current_node": "a", "mapping": { "a": node("user", "Why?") } });
+    let bad = [
+        json!({ "title": "Odd", "mapping": 7 }),
+        json!("nothing of the kind"),
+        json!({ "title": "Empty" }),
+    ];
+    for bad in bad {
+        for file in [json!([bad, good]), json!([good, bad])] {
+            let taken = read_text(&file.to_string()).unwrap();
+            let titles: Vec<&str> = taken.talks.iter().map(|talk| &*talk.title).collect();
+            assert_eq!(titles, ["Tides"], "{bad}");
+            assert!(taken.left_out <= 1, "{bad}");
+        }
+    }
 }
 
 #[test]

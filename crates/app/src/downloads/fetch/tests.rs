@@ -6,9 +6,9 @@ use super::super::server::{Deed, Server};
 use super::*;
 
 /// How long the tests wait for a server that says nothing.
-const PATIENCE: Duration = Duration::from_millis(150);
+const PATIENCE: Duration = Duration::from_millis(900);
 /// Longer than that.
-const LONG: Duration = Duration::from_millis(900);
+const LONG: Duration = Duration::from_millis(4_000);
 
 fn model() -> Vec<u8> {
     let bytes = (0..20_000_u32).flat_map(|number| number.to_le_bytes());
