@@ -3,7 +3,7 @@ import type { Message, TurnBatch, TurnEvent, WireError } from "../src/platform/b
 import { loadingStatus } from "../src/platform/fake/scenarios";
 import type { Action } from "../src/state/actions";
 import type { AppState } from "../src/state/model";
-import { dueQueued, readiness, shownMessages } from "../src/state/select";
+import { dueQueued, readiness, shownMessages, unsentOf } from "../src/state/select";
 import { turnOf } from "../src/state/turns";
 import { conversation, news, question, record, reply, run, started, summary, text } from "./make";
 
@@ -308,8 +308,32 @@ describe("the message that waits", () => {
   });
 
   it("goes away when it is edited to nothing", () => {
-    const state = run(writing(), queue, { type: "edit-queued", key: 1, text: "  " });
+    const state = run(writing(), queue, { type: "edit-queued", key: 1, text: "  ", by: "enter" });
     expect(state.queued).toEqual({});
+  });
+
+  for (const [what, by, text, due, waits] of [
+    ["Enter", "enter", "half an edit", 1, "reply"],
+    ["a look elsewhere", "leaving", "half an edit", 0, "person"],
+    ["Esc", "leaving", null, 0, "person"],
+  ] as const) {
+    it(`is not overtaken while it is edited, and ${what} ${due ? "sends" : "keeps"} it`, () => {
+      const editing = run(writing(), queue, { type: "editing-queued", key: 1, text: "half an edit" });
+      expect(unsentOf(editing, 1).waiting).toBe("half an edit");
+      const state = ended(editing, { state: "finished" });
+      expect(dueQueued(state)).toEqual([]);
+      const after = run(state, { type: "edit-queued", key: 1, text, by });
+      expect(dueQueued(after)).toHaveLength(due);
+      expect(after.queued[1]).toEqual({ text: text ?? "next", cards: [], waitsFor: waits });
+      expect(after.queuedEdits).toEqual({});
+    });
+  }
+
+  it("that is added to while it is edited loses neither", () => {
+    const editing = { type: "editing-queued" as const, key: 1, text: "edited" };
+    const state = run(writing(), queue, editing, { ...queue, text: "and more" });
+    expect(state.queued[1]?.text).toBe("edited\n\nand more");
+    expect(state.queuedEdits).toEqual({});
   });
 });
 

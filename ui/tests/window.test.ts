@@ -5,6 +5,7 @@ import { FakePlatform } from "../src/platform/fake/fake";
 import { type ScenarioName, scenario, scenarioNames } from "../src/platform/fake/scenarios";
 import { Session } from "../src/session/session.svelte";
 import { defaultSettings } from "../src/state/model";
+import { shownMessages } from "../src/state/select";
 
 let app: ReturnType<typeof mount> | null = null;
 
@@ -143,6 +144,32 @@ it("Enter during a reply makes one message wait, which can be edited and removed
   find("queued-remove").click();
   await settle(0);
   expect(has("queued")).toBe(false);
+});
+
+it("a waiting message is not sent while it is edited, wherever one looks meanwhile", async () => {
+  const { session } = await open("ready");
+  await type("hello");
+  await press(find("composer"), "Enter");
+  await type("next");
+  await press(find("composer"), "Enter");
+  const key = session.state.shown;
+  find("queued-edit").click();
+  await settle(0);
+  const field = find<HTMLTextAreaElement>("queued-field");
+  expect(document.activeElement).toBe(field);
+  field.value = "next, but better";
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  await session.show(1);
+  await settle(60_000);
+  await session.show(key);
+  await settle(0);
+  const sent = (): string[] => shownMessages(session.state, key).map((message) => message.text);
+  expect(sent()).not.toContain("next");
+  expect(find<HTMLTextAreaElement>("queued-field").value).toBe("next, but better");
+  await press(find("queued-field"), "Enter");
+  await settle(0);
+  expect(has("queued")).toBe(false);
+  expect(sent()).toContain("next, but better");
 });
 
 it("the arrow brings back the last message into an empty box", async () => {

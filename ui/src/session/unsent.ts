@@ -56,6 +56,7 @@ export class UnsentKeeper {
       before?.drafts === state.drafts &&
       before.cards === state.cards &&
       before.queued === state.queued &&
+      before.queuedEdits === state.queuedEdits &&
       before.pending === state.pending;
     if (same || !this.#kept) return;
     this.#timer ??= setTimeout(() => void this.flush(), keepAfterMs);

@@ -50,7 +50,9 @@ export type Action =
   | { type: "uncard-all"; key: Key }
   | { type: "counted"; key: Key; count: TokenCount | null }
   | { type: "queue"; key: Key; text: string; cards: Card[] }
-  | { type: "edit-queued"; key: Key; text: string }
+  | { type: "editing-queued"; key: Key; text: string }
+  /** Enter ends the edit of a waiting message, or one looks elsewhere; no text leaves it as it was. */
+  | { type: "edit-queued"; key: Key; text: string | null; by: "enter" | "leaving" }
   | { type: "unqueue"; key: Key }
   | { type: "problem"; key: Key; what: WordsKey; error: WireError }
   | { type: "problem-seen"; key: Key };

@@ -103,6 +103,7 @@ function moveKey(state: AppState, from: Key, to: number): AppState {
   const drafts = { ...state.drafts };
   const cards = { ...state.cards };
   const queued = { ...state.queued };
+  const queuedEdits = { ...state.queuedEdits };
   const wasShown = state.shown === from;
   // Typing goes on in the box that is on the screen: only then does the draft move along.
   if (wasShown && drafts[from] !== undefined) drafts[to] = drafts[from];
@@ -111,5 +112,8 @@ function moveKey(state: AppState, from: Key, to: number): AppState {
   if (wasShown) delete cards[from];
   if (queued[from]) queued[to] = queued[from];
   delete queued[from];
-  return { ...state, pending, problems, drafts, cards, queued, shown: wasShown ? to : state.shown };
+  if (queuedEdits[from] !== undefined) queuedEdits[to] = queuedEdits[from];
+  delete queuedEdits[from];
+  const shown = wasShown ? to : state.shown;
+  return { ...state, pending, problems, drafts, cards, queued, queuedEdits, shown };
 }

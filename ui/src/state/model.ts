@@ -109,6 +109,8 @@ export interface AppState {
   /** Long texts that go with the words in the box. */
   cards: Partial<Record<Key, Card[]>>;
   queued: Partial<Record<Key, Queued>>;
+  /** The words of a waiting message while it is edited: until that ends it is not sent. */
+  queuedEdits: Partial<Record<Key, string>>;
   /** What the next message takes of the context, as far as it was counted. */
   counts: Partial<Record<Key, TokenCount>>;
   spot: Spot | null;
@@ -197,6 +199,7 @@ export const initialState: AppState = {
   drafts: {},
   cards: {},
   queued: {},
+  queuedEdits: {},
   counts: {},
   spot: null,
   problems: {},

@@ -3,7 +3,8 @@ import type { Unsent } from "../platform/bindings";
 import type { Key as WordsKey } from "../text/words.svelte";
 import type { Action } from "./actions";
 import { refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
-import type { AppState, Key, Pending, Queued, Turn } from "./model";
+import type { AppState, Key, Pending, Turn } from "./model";
+import { edited, edits, queued, unqueued } from "./queue";
 import { addCard, removeCard, toSpot, withCards, without } from "./talk";
 import { applyBatch, freshTurn, holdQueued, turnOf } from "./turns";
 
@@ -127,6 +128,7 @@ type WritingAction = Extract<
       | "stop-wanted"
       | "turn-lost"
       | "queue"
+      | "editing-queued"
       | "edit-queued"
       | "unqueue"
       | "problem"
@@ -157,11 +159,13 @@ function reduceWriting(state: AppState, action: WritingAction): AppState {
     case "turn-lost":
       return turnLost(state, action);
     case "queue":
-      return { ...state, queued: set(state.queued, action.key, joined(state, action)) };
+      return queued(state, action);
+    case "editing-queued":
+      return edits(state, action.key, action.text);
     case "edit-queued":
-      return editQueued(state, action);
+      return edited(state, action);
     case "unqueue":
-      return { ...state, queued: set(state.queued, action.key, undefined) };
+      return unqueued(state, action.key);
     case "problem":
       return {
         ...state,
@@ -200,9 +204,14 @@ function notSent(state: AppState, action: Extract<Action, { type: "not-sent" }>)
     };
   }
   const waiting = state.queued[action.key];
-  const text = [pending.text, waiting?.text ?? ""].filter((words) => words !== "").join("\n\n");
+  const words = state.queuedEdits[action.key] ?? waiting?.text ?? "";
+  const text = [pending.text, words].filter((part) => part !== "").join("\n\n");
   const cards = [...pending.cards, ...(waiting?.cards ?? [])];
-  return { ...next, queued: set(next.queued, action.key, { text, cards, waitsFor: "person" }) };
+  return {
+    ...next,
+    queued: set(next.queued, action.key, { text, cards, waitsFor: "person" }),
+    queuedEdits: set(next.queuedEdits, action.key, undefined),
+  };
 }
 
 function stopWanted(state: AppState, key: Key): AppState {
@@ -225,20 +234,6 @@ function turnLost(state: AppState, action: Extract<Action, { type: "turn-lost" }
     : state.open;
   const next = { ...state, turns, open };
   return lost ? holdQueued(next, lost.conversation) : next;
-}
-
-function joined(state: AppState, action: Extract<Action, { type: "queue" }>): Queued {
-  const before = state.queued[action.key];
-  const text = [before?.text ?? "", action.text].filter((words) => words !== "").join("\n\n");
-  return { text, cards: [...(before?.cards ?? []), ...action.cards], waitsFor: "reply" };
-}
-
-function editQueued(state: AppState, action: Extract<Action, { type: "edit-queued" }>): AppState {
-  const before = state.queued[action.key];
-  if (!before) return state;
-  const isEmpty = action.text.trim() === "" && before.cards.length === 0;
-  if (isEmpty) return { ...state, queued: set(state.queued, action.key, undefined) };
-  return { ...state, queued: set(state.queued, action.key, { ...before, text: action.text }) };
 }
 
 function set<V>(

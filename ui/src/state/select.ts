@@ -105,11 +105,12 @@ export function queuedFor(state: AppState, key: Key): Queued | null {
   return state.queued[key] ?? null;
 }
 
-/** Waiting messages whose time has come. */
+/** Waiting messages whose time has come; one that is being edited is not overtaken. */
 export function dueQueued(state: AppState): { key: Key; queued: Queued }[] {
   const due: { key: Key; queued: Queued }[] = [];
   for (const [name, queued] of Object.entries(state.queued)) {
     const key: Key = name === "new" ? "new" : Number(name);
+    if (state.queuedEdits[key] !== undefined) continue;
     if (queued?.waitsFor === "reply" && readiness(state, key).kind === "ready") {
       due.push({ key, queued });
     }
@@ -148,7 +149,8 @@ export function unsentOf(state: AppState, key: Key): Unsent {
   const pending = state.pending[key];
   const sending = pending?.kind === "send" ? pending : null;
   const onItsWay = sending?.text ?? "";
-  const waiting = [onItsWay, state.queued[key]?.text ?? ""].filter((text) => text !== "");
+  const queued = state.queuedEdits[key] ?? state.queued[key]?.text ?? "";
+  const waiting = [onItsWay, queued].filter((text) => text !== "");
   return {
     conversation: key === "new" ? null : key,
     text: draftFor(state, key),
