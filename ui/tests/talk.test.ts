@@ -98,6 +98,45 @@ describe("branches", () => {
     expect(texts()[0]).toBe("What is the capital of Spain?");
   });
 
+  it.each([
+    ["question", "edit-message", "editQuestion", "Not sent."],
+    ["reply", "edit-reply", "editReply", "Not changed."],
+  ] as const)("an edited %s that is refused stays in its editor", async (_, opener, ask, said) => {
+    const { session, platform } = await open("chat");
+    const refused = { code: "too-long", message: "It is too long." } as const;
+    const asked = vi.spyOn(platform, ask).mockRejectedValueOnce(refused);
+    await click(all(opener)[0] as HTMLElement);
+    await write("edit-field", "My long edit");
+    await click(find("edit-save"));
+    await settle(500);
+    expect(find<HTMLTextAreaElement>("edit-field").value).toBe("My long edit");
+    expect(find("problem").textContent).toContain(said);
+    await click(find("edit-save"));
+    await settle(500);
+    expect(asked).toHaveBeenCalledTimes(2);
+    expect(all("edit-field")).toHaveLength(0);
+    expect(session.state.edits).toEqual({});
+    expect(texts().join()).toContain("My long edit");
+  });
+
+  it("edits stay open while one looks elsewhere, each in its message", async () => {
+    const { session } = await open("chat");
+    await click(all("edit-message")[0] as HTMLElement);
+    await write("edit-field", "Another question");
+    await click(find("edit-reply"));
+    await write("edit-field", "Another reply");
+    const words = (): string[] => all<HTMLTextAreaElement>("edit-field").map((field) => field.value);
+    expect(words()).toEqual(["Another question", "Another reply"]);
+    await session.show(1);
+    await settle(50);
+    expect(words()).toEqual([]);
+    await session.show(2);
+    await settle(50);
+    expect(words()).toEqual(["Another question", "Another reply"]);
+    await press(find("edit-field"), "Escape");
+    expect(words()).toEqual(["Another question"]);
+  });
+
   it("Esc ends an edit and not the reply, and the focus goes back", async () => {
     const { session } = await open("chat");
     const first = all("message")[0] as HTMLElement;

@@ -93,6 +93,21 @@ describe("words that were not sent", () => {
     expect(await keptBy(platform)).toEqual([]);
   });
 
+  it("of an edit come back in the box, and an edit that changed nothing does not", async () => {
+    const { session, platform } = await open("chat");
+    await session.show(2);
+    const edit = { conversation: 2, text: "other words", was: "words" };
+    session.dispatch({ type: "editing", message: 21, edit });
+    session.dispatch({ type: "editing", message: 22, edit: { ...edit, text: "words" } });
+    session.draft("half a thought");
+    await vi.advanceTimersByTimeAsync(keptMs);
+    expect(await keptBy(platform)).toEqual([unsent(2, "half a thought\n\nother words")]);
+    session.draft("");
+    session.dispatch({ type: "edit-ended", message: 21, taken: "other words" });
+    await vi.advanceTimersByTimeAsync(keptMs);
+    expect(await keptBy(platform)).toEqual([]);
+  });
+
   it("are kept until the program has taken the message", async () => {
     const { session, platform } = await open("ready");
     let take: () => void = () => undefined;

@@ -286,7 +286,8 @@ export class Session {
 
   /** Gives a reply other words. */
   async editReply(message: number, text: string): Promise<void> {
-    await this.#read("problem.notChanged", () => this.#platform.editReply(message, text));
+    const read = await this.#read("problem.notChanged", () => this.#platform.editReply(message, text));
+    if (read) this.dispatch({ type: "edit-ended", message, taken: text });
   }
 
   /** Shows another version of a message. */

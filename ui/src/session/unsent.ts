@@ -54,6 +54,7 @@ export class UnsentKeeper {
     this.#state = state;
     const same =
       before?.drafts === state.drafts &&
+      before.edits === state.edits &&
       before.cards === state.cards &&
       before.queued === state.queued &&
       before.queuedEdits === state.queuedEdits &&

@@ -16,7 +16,7 @@ import type {
   WireError,
 } from "../platform/bindings";
 import type { Key as WordsKey } from "../text/words.svelte";
-import type { Key, Pending, Spot } from "./model";
+import type { Edit, Key, Pending, Spot } from "./model";
 
 /** One thing that happened. */
 export type Action =
@@ -36,6 +36,9 @@ export type Action =
   | { type: "removal-settled" }
   | { type: "notice-seen"; notice: string }
   | { type: "draft"; key: Key; text: string }
+  | { type: "editing"; message: number; edit: Edit }
+  /** An edit is given up, or the program has taken these words of it. */
+  | { type: "edit-ended"; message: number; taken: string | null }
   | { type: "submitted"; key: Key; pending: Pending }
   | { type: "sent"; key: Key; sent: Sent }
   | { type: "not-sent"; key: Key; error: WireError }

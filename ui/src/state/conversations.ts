@@ -50,8 +50,13 @@ export function replaceSummary(state: AppState, summary: ConversationSummary): A
 export function takeSent(state: AppState, key: Key, sent: Sent): AppState {
   const { conversation, turn } = sent;
   const reply = conversation.messages.findLast((m) => m.turn === turn);
-  const stopWanted = state.pending[key]?.stopWanted ?? false;
-  const moved = moveKey(state, key, conversation.id);
+  const pending = state.pending[key];
+  const stopWanted = pending?.stopWanted ?? false;
+  const ended =
+    pending?.kind === "edit" && pending.message !== null
+      ? editEnded(state, pending.message, pending.text)
+      : state;
+  const moved = moveKey(ended, key, conversation.id);
   const turns =
     reply?.state === "writing"
       ? {
@@ -68,6 +73,15 @@ export function takeSent(state: AppState, key: Key, sent: Sent): AppState {
     open: { ...moved.open, [conversation.id]: conversation },
     conversations: listed(moved.conversations, conversation),
   };
+}
+
+/** An edit ends, unless there are other words in it by now than those the program has taken. */
+export function editEnded(state: AppState, message: number, taken: string | null): AppState {
+  const edit = state.edits[message];
+  if (!edit || (taken !== null && edit.text !== taken)) return state;
+  const edits = { ...state.edits };
+  delete edits[message];
+  return { ...state, edits };
 }
 
 /**

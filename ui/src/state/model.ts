@@ -67,6 +67,13 @@ export interface Queued {
   waitsFor: "reply" | "person";
 }
 
+/** A message that is being edited: its conversation, the words so far, and those it has. */
+export interface Edit {
+  conversation: number;
+  text: string;
+  was: string;
+}
+
 /** What could not be done, as a row above the composer. */
 export interface Problem {
   error: WireError;
@@ -106,6 +113,8 @@ export interface AppState {
   turns: Record<number, Turn>;
   pending: Partial<Record<Key, Pending>>;
   drafts: Partial<Record<Key, string>>;
+  /** Messages under edit by their numbers, until the program has taken the words. */
+  edits: Record<number, Edit>;
   /** Long texts that go with the words in the box. */
   cards: Partial<Record<Key, Card[]>>;
   queued: Partial<Record<Key, Queued>>;
@@ -197,6 +206,7 @@ export const initialState: AppState = {
   turns: {},
   pending: {},
   drafts: {},
+  edits: {},
   cards: {},
   queued: {},
   queuedEdits: {},

@@ -2,7 +2,7 @@
 import type { Unsent } from "../platform/bindings";
 import type { Key as WordsKey } from "../text/words.svelte";
 import type { Action } from "./actions";
-import { refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
+import { editEnded, refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
 import type { AppState, Key, Pending, Turn } from "./model";
 import { edited, edits, queued, unqueued } from "./queue";
 import { addCard, removeCard, toSpot, withCards, without } from "./talk";
@@ -86,6 +86,10 @@ export function reduce(state: AppState, action: Action): AppState {
       return { ...state, removed: null };
     case "notice-seen":
       return { ...state, notices: state.notices.filter((n) => n !== action.notice) };
+    case "editing":
+      return { ...state, edits: { ...state.edits, [action.message]: action.edit } };
+    case "edit-ended":
+      return editEnded(state, action.message, action.taken);
     case "draft":
       return { ...state, drafts: set(state.drafts, action.key, action.text || undefined) };
     default:

@@ -138,22 +138,24 @@ const noCards: Card[] = [];
 /** Conversations in which something may be unsent. */
 export function unsentKeys(state: AppState): Key[] {
   const names = [state.drafts, state.cards, state.queued, state.pending].flatMap((record) => Object.keys(record));
-  return names.map((name) => (name === "new" ? "new" : Number(name)));
+  const edited = Object.values(state.edits).map((edit) => edit.conversation);
+  return [...names.map((name): Key => (name === "new" ? "new" : Number(name))), ...edited];
 }
 
 /**
- * What would be lost with the window. A message on its way counts as waiting until the program has
+ * What would be lost with the window. An edit goes back into the box with the next one. A message on its way counts as waiting until the program has
  * taken it.
  */
 export function unsentOf(state: AppState, key: Key): Unsent {
   const pending = state.pending[key];
+  const edits = Object.values(state.edits).filter((e) => e.conversation === key && e.text !== e.was);
   const sending = pending?.kind === "send" ? pending : null;
   const onItsWay = sending?.text ?? "";
   const queued = state.queuedEdits[key] ?? state.queued[key]?.text ?? "";
   const waiting = [onItsWay, queued].filter((text) => text !== "");
   return {
     conversation: key === "new" ? null : key,
-    text: draftFor(state, key),
+    text: [draftFor(state, key), ...edits.map((edit) => edit.text)].filter((text) => text !== "").join("\n\n"),
     waiting: waiting.join("\n\n"),
     cards: cardsFor(state, key),
     waitingCards: [...(sending?.cards ?? []), ...(state.queued[key]?.cards ?? [])],
