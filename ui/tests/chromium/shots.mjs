@@ -42,6 +42,17 @@ const shots = [
       await page.evaluate(`${find("conversation")}.scrollTop = 1e9`);
     },
   ],
+  [
+    "report",
+    "ready",
+    async (page) => {
+      await page.evaluate(`${find("settings")}.click()`);
+      await page.until(`${find("report-show")} !== null`);
+      await page.evaluate(`${find("report-show")}.click()`);
+      await page.until(`${find("report-text")} !== null`);
+      await page.evaluate(`${find("report-text")}.scrollIntoView({ block: "center" })`);
+    },
+  ],
 ];
 
 mkdirSync(folder, { recursive: true });
