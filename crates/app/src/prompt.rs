@@ -17,6 +17,8 @@ const MS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
 pub(crate) struct Reader<'a> {
     pub(crate) tokenizer: &'a Tokenizer,
     pub(crate) format: &'a ChatFormat,
+    /// Whether the settings of the chat and not the model say how it is spoken to.
+    pub(crate) is_chats_own: bool,
     /// What a template is told beside the messages.
     pub(crate) extra: Map<String, Value>,
     /// Tokens that its context holds.
@@ -192,7 +194,8 @@ fn rendered(
             let message = format!("This message cannot be read by the model: {source}.");
             Error::new(Code::TooLong, message).because(source)
         })?;
-    let is_of_model = reader.format.fallback().is_some();
+    // Of the model's own template the window says it beside the model, once for all chats.
+    let is_of_model = reader.format.fallback().is_some() && !reader.is_chats_own;
     let fallback = rendered.fallback.filter(|_| !is_of_model);
     let notice = fallback.map(|fallback| words::sentence(&fallback.to_string()));
     Ok(Prompt {

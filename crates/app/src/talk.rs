@@ -66,13 +66,22 @@ impl App {
         self.inner.store.search(words)
     }
 
-    /// Shows the branch on which a message lies, and gives its conversation.
+    /// Shows the branch on which a message lies, and gives its conversation. One that is shown
+    /// already stays as it is.
     ///
     /// # Errors
-    /// [`Code::NotFound`], or the store cannot be written.
+    /// [`Code::NotFound`]; [`Code::Busy`] for another branch than the one that is being answered,
+    /// whose reply would end up there; or the store cannot be written.
     pub fn show_message(&self, message: MessageId) -> Result<Conversation, Error> {
-        let id = self.inner.store.show_message(message)?;
-        self.inner.conversation(id)
+        let inner = &self.inner;
+        let _one_at_a_time = inner.asking();
+        let id = inner.store.message(message)?.conversation;
+        let branch = inner.store.branch(id)?;
+        if !branch.iter().any(|shown| shown.id == message) {
+            inner.refuse_if_answered(id)?;
+            inner.store.show_message(message)?;
+        }
+        inner.conversation(id)
     }
 
     /// Makes a new conversation of the messages from the first to this one.

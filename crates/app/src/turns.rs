@@ -385,6 +385,7 @@ impl Inner {
         let reader = Reader {
             tokenizer: &chat.loaded.tokenizer,
             format: &format,
+            is_chats_own: !settings.template.is_empty(),
             extra: chat_settings::extra(settings.thinking),
             context: chat.loaded.ctx_len,
             reply: settings.sampling.max_tokens as usize,

@@ -75,6 +75,16 @@ const CARD: Table = Table {
     ],
 };
 
+const UNSENT: Table = Table {
+    name: "unsent",
+    columns: &["conversation", "text", "waiting", "cards", "waiting_cards"],
+};
+
+const CHAT_SETTINGS: Table = Table {
+    name: "chat_settings",
+    columns: &["conversation", "settings"],
+};
+
 /// Takes what can be read of the damaged file into the new, empty store. Nothing at all is no
 /// error.
 pub(super) fn salvage(damaged: &Path, into: &mut Connection) -> Result<Saved, Error> {
@@ -117,7 +127,9 @@ fn transfer(from: &Connection, into: &mut Connection) -> Result<Saved, Error> {
         conversations: rows(from, &CONVERSATION, &transaction)?,
         messages: rows(from, &MESSAGE, &transaction)?,
     };
-    rows(from, &CARD, &transaction)?;
+    for table in [&CARD, &UNSENT, &CHAT_SETTINGS] {
+        rows(from, table, &transaction)?;
+    }
     saved.conversations += mend(&transaction)?;
     transaction.commit()?;
     into.pragma_update(None, "foreign_keys", true)?;
@@ -134,7 +146,7 @@ fn rows(from: &Connection, table: &Table, into: &Connection) -> Result<usize, Er
     };
     let columns: Vec<&str> = columns.iter().filter(is_known).copied().collect();
     let list = columns.join(", ");
-    let Ok(mut one) = from.prepare(&format!("SELECT {list} FROM {name} WHERE id = ?1")) else {
+    let Ok(mut one) = from.prepare(&format!("SELECT {list} FROM {name} WHERE rowid = ?1")) else {
         return Ok(0);
     };
     let values: Vec<String> = (1..=columns.len())
@@ -187,6 +199,13 @@ fn mend(into: &Connection) -> Result<usize, Error> {
     into.execute(sql, params!["Recovered"])?;
     let sql = "DELETE FROM card WHERE message NOT IN (SELECT id FROM message)";
     into.execute(sql, [])?;
+    for table in [&UNSENT, &CHAT_SETTINGS] {
+        let sql = format!(
+            "DELETE FROM {} WHERE conversation NOT IN (SELECT id FROM conversation)",
+            table.name
+        );
+        into.execute(&sql, [])?;
+    }
     Ok(found)
 }
 

@@ -124,6 +124,16 @@ fn a_template_is_previewed_and_what_is_wrong_with_it_is_named() {
     };
     let error = app.preview_template(&wrong).unwrap_err();
     assert!(error.message.contains("template"), "{error}");
+    // Who keeps it all the same is told that it was not used.
+    app.keep_chat_settings(None, Some(wrong)).unwrap();
+    let (sent, _) = ask(&app, None, "Who?");
+    let messages = app
+        .open_conversation(sent.conversation.id)
+        .unwrap()
+        .messages;
+    let record = messages.last().unwrap().record.clone().unwrap();
+    let notice = record.notice.unwrap_or_default();
+    assert!(notice.contains("template"), "{notice:?}");
 }
 
 #[test]

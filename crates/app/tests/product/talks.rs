@@ -58,6 +58,30 @@ fn an_edited_question_is_answered_beside_the_first() {
 }
 
 #[test]
+fn a_place_on_another_branch_is_not_shown_while_this_one_is_answered() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    let (first, _) = ask(&app, None, "Birds?");
+    let id = first.conversation.id;
+    let question = app.open_conversation(id).unwrap().messages[0].id;
+    let begun = desk.script.counts().submitted;
+    desk.script.at_forward(begun + 2, Fault::Stall);
+    let again = app.edit_question(question, "Stones?").unwrap();
+    desk.script.wait_until_stalled();
+    // The reply would be shown under the other question.
+    assert_eq!(app.show_message(question).unwrap_err().code, Code::Busy);
+    let shown = app.open_conversation(id).unwrap().messages;
+    assert_eq!(shown[0].text, "Stones?");
+    assert_eq!(app.show_message(shown[0].id).unwrap().messages.len(), 2);
+    app.stop(again.turn);
+    end_of(&app, again.turn);
+    assert_eq!(
+        app.show_message(question).unwrap().messages[0].text,
+        "Birds?"
+    );
+}
+
+#[test]
 fn a_stopped_reply_is_gone_on_with_at_its_place() {
     let desk = Desk::new();
     let app = desk.open_ready();

@@ -2,6 +2,7 @@ use std::fs;
 
 use crate::conversations::Store;
 use crate::conversations::tests::{Kept, NOW, asked, close};
+use crate::wire::{ChatSettings, Unsent};
 
 /// Conversations in the store: enough for many pages.
 const TALKS: usize = 60;
@@ -16,6 +17,18 @@ fn filled(kept: &Kept) {
             begun.reply,
             &format!("Because {talk}. ").repeat(200),
         );
+        let own = ChatSettings {
+            system_prompt: format!("Of {talk}"),
+            ..ChatSettings::default()
+        };
+        let id = begun.conversation;
+        store.keep_chat_settings(Some(id), Some(&own)).unwrap();
+        let unsent = Unsent {
+            conversation: Some(id),
+            text: format!("And {talk}?"),
+            ..Unsent::default()
+        };
+        store.keep_unsent(&unsent).unwrap();
     }
     // All of it stands in the one file now.
     store
@@ -50,7 +63,13 @@ fn whole_after(pages: &[usize]) -> (usize, String) {
         let branch = store.branch(summary.id).unwrap();
         summary.title.starts_with("Talk ") && branch.len() == 2 && branch[1].text.len() > 2_000
     });
-    (whole.count(), opened.notice.unwrap())
+    let whole = whole.count();
+    // What was chosen for them and not sent yet stands on pages of its own.
+    let own = |id| store.chat_settings(Some(id)).unwrap().is_some();
+    let own = summaries.iter().filter(|summary| own(summary.id)).count();
+    let unsent = store.unsent().unwrap().len();
+    assert!(own.min(unsent) + 8 >= whole, "{own} {unsent} of {whole}");
+    (whole, opened.notice.unwrap())
 }
 
 #[test]
