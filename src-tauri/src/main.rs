@@ -131,9 +131,7 @@ fn when_it_happens(app: &AppHandle, event: RunEvent) {
             event: WindowEvent::DragDrop(DragDropEvent::Drop { paths, .. }),
             ..
         } => {
-            if let Some(path) = paths.first() {
-                take_in(app, path.clone());
-            }
+            take_in(app, paths);
         }
         RunEvent::WindowEvent {
             event: WindowEvent::CloseRequested { api, .. },
@@ -171,21 +169,27 @@ fn single_instance(data_dir: Option<&Path>) -> TauriPlugin<tauri::Wry> {
     }
 }
 
-/// Takes a dropped file: a model is opened, a text goes with the message that is being written.
-fn take_in(app: &AppHandle, path: PathBuf) {
-    if candor_app::looks_like_model(&path) {
-        open_model(app, path);
-        return;
+/// Takes dropped files: of models one can be open, so the first is; every text goes with the
+/// message that is being written.
+fn take_in(app: &AppHandle, paths: Vec<PathBuf>) {
+    let (models, texts): (Vec<PathBuf>, Vec<PathBuf>) = paths
+        .into_iter()
+        .partition(|path| candor_app::looks_like_model(path));
+    if let Some(model) = models.into_iter().next() {
+        open_model(app, model);
     }
     let app = app.clone();
+    // In their order, so on one thread.
     std::thread::spawn(move || {
         let opened = app.state::<Opened>();
-        let added = opened.app().and_then(|app| Ok(app.add_file_card(&path)?));
-        // It fails only while the windows are being closed.
-        let _ = match added {
-            Ok(card) => app.emit("card", card),
-            Err(error) => app.emit("card-refused", error),
-        };
+        for path in texts {
+            let added = opened.app().and_then(|app| Ok(app.add_file_card(&path)?));
+            // It fails only while the windows are being closed.
+            let _ = match added {
+                Ok(card) => app.emit("card", card),
+                Err(error) => app.emit("card-refused", error),
+            };
+        }
     });
 }
 
