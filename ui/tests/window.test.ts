@@ -134,6 +134,48 @@ it("a key of an input method neither sends nor stops", async () => {
   expect(has("message")).toBe(true);
 });
 
+/** Opens a field that Enter ends; what to click, then the field. */
+const fields: [string, string[], string][] = [
+  ["an edited question", ["edit-message"], "edit-field"],
+  ["a waiting message", ["queued-edit"], "queued-field"],
+  ["a chat's name", ["row-menu", "rename"], "rename-field"],
+  ["a new folder", ["row-menu", "move", "new-folder"], "folder-field"],
+  ["the search", [], "search"],
+];
+
+it.each(fields)("a key of an input method ends nothing in the field of %s", async (_, clicks, name) => {
+  const { session } = await open("chat");
+  await session.show(2);
+  await settle(0);
+  if (clicks[0] === "queued-edit") {
+    await type("hello");
+    await press(find("composer"), "Enter");
+    await type("next");
+    await press(find("composer"), "Enter");
+  }
+  for (const testid of clicks) {
+    find(testid).click();
+    await settle(0);
+  }
+  const field = find<HTMLInputElement>(name);
+  field.value = "にほん";
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  await settle(200);
+  const before = JSON.stringify(session.state.conversations);
+  const stop = vi.spyOn(session, "stop");
+  const keys: KeyboardEventInit[] = [{ isComposing: true }, { keyCode: 229 }, {}];
+  for (const key of ["Enter", "Escape"]) {
+    for (const init of keys) {
+      field.dispatchEvent(new CompositionEvent("compositionend", { bubbles: true }));
+      await press(field, key, init);
+      expect(find<HTMLInputElement>(name)).toBe(field);
+      expect(field.value).toBe("にほん");
+    }
+  }
+  expect(JSON.stringify(session.state.conversations)).toBe(before);
+  expect(stop).not.toHaveBeenCalled();
+});
+
 it("Enter during a reply makes one message wait, which can be edited and removed", async () => {
   await open("ready");
   await type("hello");

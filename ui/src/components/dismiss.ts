@@ -1,3 +1,5 @@
+import { isOfInputMethod } from "../composer/composition";
+
 /** Closes what is open when a person presses Esc in it or clicks elsewhere. */
 export interface DismissOptions {
   close: () => void;
@@ -19,7 +21,7 @@ export function dismissable(
   }
 
   function onKeyDown(event: KeyboardEvent): void {
-    if (event.key !== "Escape" || event.isComposing) return;
+    if (event.key !== "Escape" || isOfInputMethod(event)) return;
     event.preventDefault();
     event.stopPropagation();
     options.opener?.focus();

@@ -8,27 +8,19 @@ export interface KeyPress {
   ctrlKey: boolean;
   altKey: boolean;
   metaKey: boolean;
-  isComposing: boolean;
-  keyCode: number;
 }
 
 /** What is known of the box. */
 export interface BoxState {
   text: string;
-  /** A composition ended just now: WebKit sends its Enter or Esc only after that. */
-  justComposed: boolean;
   writing: boolean;
 }
 
 /** What is to be done. "none" leaves the key to the box. */
 export type KeyEffect = "submit" | "stop" | "recall" | "none";
 
-/** The key code that browsers give to keys an input method has taken. */
-const inputMethodKeyCode = 229;
-
-/** The effect of a key. */
+/** The effect of a key that no input method has taken. */
 export function keyEffect(press: KeyPress, box: BoxState): KeyEffect {
-  if (press.isComposing || press.keyCode === inputMethodKeyCode || box.justComposed) return "none";
   if (press.ctrlKey || press.altKey || press.metaKey) return "none";
   if (press.key === "Enter" && !press.shiftKey) return "submit";
   if (press.key === "Escape") return box.writing ? "stop" : "none";
@@ -49,7 +41,7 @@ export type Shortcut =
 
 /** The shortcut behind a key press, if there is one. */
 export function shortcutOf(press: KeyPress): Shortcut | null {
-  if (press.isComposing || press.altKey || !(press.ctrlKey || press.metaKey)) return null;
+  if (press.altKey || !(press.ctrlKey || press.metaKey)) return null;
   const key = press.key.toLowerCase();
   if (press.shiftKey) {
     if (key === "c") return "copy-reply";
