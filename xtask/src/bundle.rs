@@ -22,6 +22,14 @@ const FILE_TYPES: (&str, &str) = (
     "/usr/share/mime/packages/org.candor.Candor.xml",
 );
 
+/// What may be done with it, and where a package says so.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+const DOCUMENTS: &str = "/usr/share/doc/candor";
+
+/// What Debian's packages need beside the libraries that the bundler finds: the desktop's lists of
+/// programs and of file types are made anew, and a link opens in the person's browser.
+const DEPENDS: [&str; 3] = ["desktop-file-utils", "shared-mime-info", "xdg-utils"];
+
 /// Where the installed window looks for the starter model.
 const MODELS: &str = "/usr/share/candor/models";
 
@@ -78,11 +86,16 @@ fn config(program: &Path, starter: Option<&Path>) -> Result<Value> {
     let root = project::root();
     put(PROGRAM.to_owned(), program)?;
     put(FILE_TYPES.1.to_owned(), &root.join(FILE_TYPES.0))?;
+    for licence in LICENCES {
+        put(format!("{DOCUMENTS}/{licence}"), &root.join(licence))?;
+    }
     if let Some(starter) = starter {
         put(format!("{MODELS}/{}", models::STARTER.file), starter)?;
     }
     let package = json!({ "files": files, "desktopTemplate": root.join(DESKTOP) });
-    Ok(json!({ "bundle": { "linux": { "deb": package, "rpm": package } } }))
+    let mut deb = package.clone();
+    deb["depends"] = json!(DEPENDS);
+    Ok(json!({ "bundle": { "linux": { "deb": deb, "rpm": package } } }))
 }
 
 #[cfg(test)]
@@ -92,7 +105,7 @@ mod tests {
     #[test]
     fn both_kinds_of_package_hold_the_same() {
         let (program, starter) = (Path::new("/t/candor"), Path::new("/m/s.gguf"));
-        for (starter, places) in [(None, 2), (Some(starter), 3)] {
+        for (starter, places) in [(None, 4), (Some(starter), 5)] {
             let config = config(program, starter).expect("the paths are text");
             for kind in ["deb", "rpm"] {
                 let files = config["bundle"]["linux"][kind]["files"].as_object();
