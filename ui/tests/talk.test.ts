@@ -230,6 +230,53 @@ describe("the search", () => {
   });
 });
 
+describe("while a reply is written", () => {
+  async function writing(): Promise<Page & { stop: ReturnType<typeof vi.spyOn> }> {
+    const page = await open("ready");
+    await page.session.addCard("a.txt", "words");
+    await write("composer", "hello");
+    await press(find("composer"), "Enter");
+    await settle(500);
+    expect(all("stop")).toHaveLength(1);
+    return { ...page, stop: vi.spyOn(page.session, "stop") };
+  }
+
+  /** What opens each dialog, and the dialog. */
+  const dialogs = [
+    ["card-open", "card-dialog"],
+    ["settings", "settings-dialog"],
+    ["shortcuts", "shortcuts-dialog"],
+  ] as const;
+
+  it.each(dialogs)("Esc and shortcuts reach nothing behind what %s opens", async (opener, name) => {
+    const { session, stop } = await writing();
+    const key = session.state.shown;
+    await click(find(opener));
+    await settle(10);
+    const inside = find(name).querySelector("button") as HTMLElement;
+    await press(inside, "n", { ctrlKey: true });
+    await press(inside, "b", { ctrlKey: true });
+    await press(inside, "Escape");
+    expect(stop).not.toHaveBeenCalled();
+    expect(session.state.shown).toBe(key);
+    expect(session.state.settings.sidebarFolded).toBe(false);
+  });
+
+  it("Esc in the search ends the words, then leaves it, and only then stops", async () => {
+    const { stop } = await writing();
+    find("search").focus();
+    await write("search", "tides");
+    await press(find("search"), "Escape");
+    expect(find<HTMLInputElement>("search").value).toBe("");
+    expect(document.activeElement).toBe(find("search"));
+    await press(find("search"), "Escape");
+    expect(document.activeElement).toBe(find("composer"));
+    expect(stop).not.toHaveBeenCalled();
+    await press(find("composer"), "Escape");
+    expect(stop).toHaveBeenCalledTimes(1);
+  });
+});
+
 describe("places", () => {
   it("are reached from the keyboard: pin, folder, rename the folder", async () => {
     const { session } = await open("ready");
