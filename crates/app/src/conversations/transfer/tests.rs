@@ -224,15 +224,16 @@ fn open_webuis_export_is_read_with_its_branches() {
     let want = ["- user: Why?", "0 assistant: So.*", "0 assistant: Thus."];
     assert!(check(&file.to_string(), "Open WebUI", &want, 0).pinned);
     let old = json!([{ "chat": { "title": "Old", "messages": [
+        { "role": "system", "content": "Be brief." },
         { "role": "user", "content": "Why?", "files": [{}] },
+        { "role": "tool", "content": "searched" },
+        { "role": "system", "content": "Be long." },
         { "role": "assistant", "content": [{ "type": "text", "text": "So." }, { "type": "image_url" }] },
     ] } }]);
-    check(
-        &old.to_string(),
-        "Open WebUI",
-        &["- user: Why?", "0 assistant: So.*"],
-        2,
-    );
+    let want = ["- user: Why?", "0 assistant: So.*"];
+    // Besides the file and the picture what a tool said, and that the system spoke twice.
+    let talk = check(&old.to_string(), "Open WebUI", &want, 4);
+    assert_eq!(talk.settings.unwrap().system_prompt, "Be brief.");
 }
 
 #[test]

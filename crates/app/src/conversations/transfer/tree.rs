@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{CardText, Said, Talk};
+use crate::wire::ChatSettings;
 
 /// A message of another program.
 #[derive(Default)]
@@ -13,15 +14,14 @@ pub(super) struct Node {
     pub(super) said: Option<Said>,
 }
 
-/// A message that somebody said.
+/// A message that is not empty, whoever said it.
 pub(super) fn said(
     role: &str,
     created_ms: i64,
     text: String,
     cards: Vec<CardText>,
 ) -> Option<Said> {
-    let is_known = matches!(role, "user" | "assistant");
-    (is_known && !(text.trim().is_empty() && cards.is_empty())).then(|| Said {
+    (!(text.trim().is_empty() && cards.is_empty())).then(|| Said {
         after: None,
         role: role.to_owned(),
         state: String::from("finished"),
@@ -32,7 +32,8 @@ pub(super) fn said(
     })
 }
 
-/// A tree of these messages, and how many could not be reached from any beginning.
+/// A tree of these messages, and how many have no place in it or could not be reached from any
+/// beginning. The first message of the system is what the conversation is told before all else.
 pub(super) fn grown(nodes: Vec<Node>, current: Option<&str>, mut talk: Talk) -> (Talk, u32) {
     let places: BTreeMap<String, usize> = nodes
         .iter()
@@ -53,12 +54,22 @@ pub(super) fn grown(nodes: Vec<Node>, current: Option<&str>, mut talk: Talk) -> 
     }
     let current = current.and_then(|id| places.get(id).copied());
     let mut said: Vec<Option<Said>> = nodes.into_iter().map(|node| node.said).collect();
-    let mut reached = 0;
+    let (mut reached, mut lost) = (0, 0);
     while let Some((place, mut after)) = queue.pop_front() {
         reached += 1;
-        if let Some(message) = said[place].take() {
-            talk.messages.push(Said { after, ..message });
-            after = Some(talk.messages.len() - 1);
+        match said[place].take() {
+            Some(message) if matches!(&*message.role, "user" | "assistant") => {
+                talk.messages.push(Said { after, ..message });
+                after = Some(talk.messages.len() - 1);
+            }
+            Some(message) if message.role == "system" && talk.settings.is_none() => {
+                talk.settings = Some(ChatSettings {
+                    system_prompt: message.text,
+                    ..ChatSettings::default()
+                });
+            }
+            Some(_) => lost += 1,
+            None => {}
         }
         if current == Some(place) {
             talk.shown = after;
@@ -66,7 +77,7 @@ pub(super) fn grown(nodes: Vec<Node>, current: Option<&str>, mut talk: Talk) -> 
         queue.extend(children[place].iter().map(|child| (*child, after)));
     }
     talk.shown = talk.shown.or(talk.messages.len().checked_sub(1));
-    (talk, (said.len() - reached) as u32)
+    (talk, (said.len() - reached + lost) as u32)
 }
 
 /// Seconds since 1970 as milliseconds.
