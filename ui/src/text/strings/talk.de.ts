@@ -94,7 +94,7 @@ export const talk: Record<keyof typeof english, string> = {
   "row.newFolder": "Neuer Ordner…",
   "row.noFolder": "Aus dem Ordner nehmen",
   "row.pin": "Oben anheften",
-  "row.unpin": "Lösen",
+  "row.unpin": "Nicht mehr anheften",
   "row.rename": "Umbenennen",
   "row.move": "In einen Ordner…",
   "row.exportMarkdown": "Als Markdown exportieren…",
