@@ -7,6 +7,7 @@ import { FakePlatform } from "../src/platform/fake/fake";
 import { type ScenarioName, scenario } from "../src/platform/fake/scenarios";
 import { Session } from "../src/session/session.svelte";
 import { shelves } from "../src/state/talk";
+import { turnOf } from "../src/state/turns";
 import { exportedWords, importedWords } from "../src/text/transfer";
 import { placesOf } from "../src/views/spot";
 import { summary } from "./make";
@@ -260,6 +261,24 @@ describe("while a reply is written", () => {
     expect(stop).not.toHaveBeenCalled();
     expect(session.state.shown).toBe(key);
     expect(session.state.settings.sidebarFolded).toBe(false);
+  });
+
+  it.each([
+    ["finished", "End of the reply."],
+    ["length", "End of the reply: length limit."],
+    ["context-full", "End of the reply: context full."],
+    ["interrupted", "End of the reply: interrupted."],
+    ["stopped", "Stopped."],
+  ] as const)("its end is announced as what it is: %s", async (state, words) => {
+    const { session } = await writing();
+    const { shown, open: read } = session.state;
+    const turn = turnOf(session.state, shown)?.turn ?? 0;
+    const message = read[shown as number]?.messages.at(-1);
+    if (!message) throw new Error("no reply is written");
+    const end = { kind: "finished", message: { ...message, state, text: "Words." } } as const;
+    session.dispatch({ type: "batches", items: [{ turn, batch: { nextSeq: 0, events: [end] } }] });
+    await settle();
+    expect(find("announcer").lastElementChild?.textContent).toBe(words);
   });
 
   it("Esc in the search ends the words, then leaves it, and only then stops", async () => {

@@ -200,6 +200,7 @@ export const talk: Record<keyof typeof english, string> = {
   "said.stopping": "Wird angehalten.",
   "said.stopped": "Angehalten.",
   "said.end": "Ende der Antwort.",
+  "said.endWhy": "Ende der Antwort: {why}.",
   "said.code": "Code.",
   "said.codeLines": "Code, {lines}.",
   "said.codeLanguage": "Code, {language}, {lines}.",

@@ -198,6 +198,7 @@ export const talk = {
   "said.stopping": "Stopping.",
   "said.stopped": "Stopped.",
   "said.end": "End of the reply.",
+  "said.endWhy": "End of the reply: {why}.",
   "said.code": "Code.",
   "said.codeLines": "Code, {lines}.",
   "said.codeLanguage": "Code, {language}, {lines}.",
