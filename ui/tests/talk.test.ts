@@ -6,6 +6,7 @@ import { becomesCard, longPasteChars, longPasteLines } from "../src/composer/pas
 import { FakePlatform } from "../src/platform/fake/fake";
 import { type ScenarioName, scenario } from "../src/platform/fake/scenarios";
 import { Session } from "../src/session/session.svelte";
+import { chatOf } from "../src/state/model";
 import { shelves } from "../src/state/talk";
 import { turnOf } from "../src/state/turns";
 import { exportedWords, importedWords } from "../src/text/transfer";
@@ -415,6 +416,33 @@ describe("the context", () => {
     await write("composer", "word ".repeat(10_000));
     await settle(400);
     expect(find("hint").textContent).toContain("the context holds 8192");
+  });
+
+  it("is counted anew when the settings of the chat are changed", async () => {
+    const { session, platform } = await open("chat");
+    const count = vi.spyOn(platform, "countTokens");
+    const own = { ...chatOf(session.state.settings), systemPrompt: "Be brief. ".repeat(100) };
+    for (const [chat, counts] of [[own, 1], [null, 2]] as const) {
+      await session.shelf.keepChatSettings(2, chat);
+      await settle(400);
+      expect(count).toHaveBeenCalledTimes(counts);
+    }
+    await session.shelf.keepChatSettings(3, own);
+    await settle(400);
+    expect(count).toHaveBeenCalledTimes(2);
+  });
+
+  it("keeps the line of the memory while what is written is too long", async () => {
+    const { session, platform } = await open("chat", 2);
+    const told = { message: 9_000, prompt: 8_192, context: 8_192, leftOut: 0, tooLong: "Too long." };
+    vi.spyOn(platform, "countTokens").mockResolvedValue(told);
+    await write("composer", "word ".repeat(10_000));
+    await settle(400);
+    expect(find("hint").textContent).toContain("Too long.");
+    expect(find("memory").dataset["count"]).toBe("2");
+    session.dispatch({ type: "counted", key: 2, count: { ...told, tooLong: null } });
+    await settle();
+    expect(all("memory")).toHaveLength(0);
   });
 
   it("shows where the model's memory begins", async () => {

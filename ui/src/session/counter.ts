@@ -81,6 +81,7 @@ function isOther(before: AppState, now: AppState): boolean {
     before.status.model?.id !== now.status.model?.id ||
     before.status.model?.context !== now.status.model?.context ||
     before.settings !== now.settings ||
+    before.recounts[key] !== now.recounts[key] ||
     messages(before) !== messages(now)
   );
 }

@@ -69,7 +69,7 @@ export class Session {
 
   constructor(platform: Platform, schedule: Schedule = withNextFrame) {
     this.#platform = platform;
-    this.shelf = new Shelf(platform, (settings) => this.dispatch({ type: "settings", settings }));
+    this.shelf = new Shelf(platform, (action) => this.dispatch(action));
     this.chats = new Chats(platform, {
       state: () => this.state,
       dispatch: (action) => this.dispatch(action),

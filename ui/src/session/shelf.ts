@@ -9,15 +9,16 @@ import {
   type WireError,
   asWireError,
 } from "../platform/types";
+import type { Action } from "../state/actions";
 
 /** See above. What goes on by itself is told by the news `folders`, `models` and `downloads`. */
 export class Shelf {
   readonly #platform: Platform;
-  readonly #saved: (settings: Settings) => void;
+  readonly #dispatch: (action: Action) => void;
 
-  constructor(platform: Platform, saved: (settings: Settings) => void) {
+  constructor(platform: Platform, dispatch: (action: Action) => void) {
     this.#platform = platform;
-    this.#saved = saved;
+    this.#dispatch = dispatch;
   }
 
   /** The room for each of these models; none where nobody can tell. */
@@ -64,12 +65,14 @@ export class Shelf {
     return this.#platform.chatSettings(conversation);
   }
 
-  /** Keeps that, or forgets it with null; gives back what is kept. */
-  keepChatSettings(
+  /** Keeps that, or forgets it with null; gives back what is kept. Another count is due then. */
+  async keepChatSettings(
     conversation: number | null,
     chat: ChatSettings | null,
   ): Promise<ChatSettings | null> {
-    return this.#platform.keepChatSettings(conversation, chat);
+    const kept = await this.#platform.keepChatSettings(conversation, chat);
+    this.#dispatch({ type: "recount", key: conversation ?? "new" });
+    return kept;
   }
 
   /** What the open model would read of a short conversation. */
@@ -96,7 +99,7 @@ export class Shelf {
   #keep(ask: () => Promise<Settings | null>): Promise<WireError | null> {
     return this.#tell(async () => {
       const settings = await ask();
-      if (settings) this.#saved(settings);
+      if (settings) this.#dispatch({ type: "settings", settings });
     });
   }
 

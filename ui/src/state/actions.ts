@@ -52,6 +52,8 @@ export type Action =
   | { type: "uncard"; key: Key; id: number }
   | { type: "uncard-all"; key: Key }
   | { type: "counted"; key: Key; count: TokenCount | null }
+  /** What a chat goes by has changed, and with it what its next message takes. */
+  | { type: "recount"; key: Key }
   | { type: "queue"; key: Key; text: string; cards: Card[] }
   | { type: "editing-queued"; key: Key; text: string }
   /** Enter ends the edit of a waiting message, or one looks elsewhere; no text leaves it as it was. */

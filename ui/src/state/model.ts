@@ -122,6 +122,8 @@ export interface AppState {
   queuedEdits: Partial<Record<Key, string>>;
   /** What the next message takes of the context, as far as it was counted. */
   counts: Partial<Record<Key, TokenCount>>;
+  /** How often what a chat goes by was changed: each time its next message is counted anew. */
+  recounts: Partial<Record<Key, number>>;
   spot: Spot | null;
   problems: Partial<Record<Key, Problem>>;
   removed: Removed | null;
@@ -211,6 +213,7 @@ export const initialState: AppState = {
   queued: {},
   queuedEdits: {},
   counts: {},
+  recounts: {},
   spot: null,
   problems: {},
   removed: null,

@@ -5,7 +5,7 @@ import type { Action } from "./actions";
 import { editEnded, refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
 import type { AppState, Key, Pending, Turn } from "./model";
 import { edited, edits, queued, unqueued } from "./queue";
-import { addCard, removeCard, toSpot, withCards, without } from "./talk";
+import { addCard, counted, removeCard, toSpot, withCards, without } from "./talk";
 import { applyBatch, freshTurn, holdQueued, turnOf } from "./turns";
 
 /** The state after an action. */
@@ -64,7 +64,11 @@ export function reduce(state: AppState, action: Action): AppState {
     case "uncard-all":
       return { ...state, cards: without(state.cards, action.key) };
     case "counted":
-      return { ...state, counts: set(state.counts, action.key, action.count ?? undefined) };
+      return counted(state, action.key, action.count);
+    case "recount": {
+      const recounts = (state.recounts[action.key] ?? 0) + 1;
+      return { ...state, recounts: set(state.recounts, action.key, recounts) };
+    }
     case "opened":
       return {
         ...state,

@@ -1,6 +1,7 @@
 /** What happens to cards, to the count of tokens, and to the place that a search led to. */
-import type { Card, ConversationSummary } from "../platform/bindings";
+import type { Card, ConversationSummary, TokenCount } from "../platform/bindings";
 import type { AppState, Key, Spot } from "./model";
+import { leftOut, shownMessages } from "./select";
 
 /** A card goes with the words in the box. */
 export function addCard(state: AppState, key: Key, card: Card): AppState {
@@ -12,6 +13,17 @@ export function addCard(state: AppState, key: Key, card: Card): AppState {
 export function removeCard(state: AppState, key: Key, id: number): AppState {
   const left = (state.cards[key] ?? []).filter((card) => card.id !== id);
   return { ...state, cards: withCards(state.cards, key, left), counts: without(state.counts, key) };
+}
+
+/**
+ * What the next message takes. One that is too long says nothing of the memory, which is shown as
+ * it was.
+ */
+export function counted(state: AppState, key: Key, count: TokenCount | null): AppState {
+  if (!count) return { ...state, counts: without(state.counts, key) };
+  const before = state.counts[key]?.leftOut ?? leftOut(shownMessages(state, key));
+  const known = count.tooLong === null ? count : { ...count, leftOut: before };
+  return { ...state, counts: { ...state.counts, [key]: known } };
 }
 
 /** The cards of a place are these now. */
