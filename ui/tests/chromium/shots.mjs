@@ -16,6 +16,37 @@ const last = (testid) => `[...document.querySelectorAll('[data-testid=${testid}]
 
 /** A name, a situation, and what is done in it before the picture. */
 const shots = [
+  ["empty", "empty", async () => undefined],
+  ["ready", "ready", async () => undefined],
+  ["streaming", "streaming", async () => sleep(2_500)],
+  ["stopped", "stopped", async () => sleep(1_500)],
+  ["refused", "refused", async () => undefined],
+  ["proven", "proven", async () => undefined],
+  ["rejected", "rejected", async () => undefined],
+  ["settings", "chat", async (page) => page.evaluate(`${find("settings")}.click()`)],
+  [
+    "settings-german",
+    "chat&language=german",
+    async (page) => page.evaluate(`${find("settings")}.click()`),
+  ],
+  [
+    "server",
+    "chat",
+    async (page) => {
+      await page.evaluate(`${find("settings")}.click()`);
+      await page.until(`${find("setting-server")} !== null`);
+      await page.evaluate(`${find("setting-server")}.click()`);
+      await page.until(`${find("server-address")} !== null`);
+    },
+  ],
+  [
+    "shortcuts",
+    "chat",
+    async (page) =>
+      page.evaluate(
+        `dispatchEvent(new KeyboardEvent("keydown", { key: "/", code: "Slash", ctrlKey: true, bubbles: true }))`,
+      ),
+  ],
   ["thinking", "thinking", async (page) => page.until(`${find("thoughts")}?.textContent.length > 250`)],
   ["thought", "thought", async () => undefined],
   ["formulas", "formulas", async (page) => page.until(`document.querySelectorAll('.katex').length > 5`)],
