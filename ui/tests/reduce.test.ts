@@ -360,12 +360,28 @@ describe("conversations", () => {
       { type: "show", key: 2 },
       { type: "removed", id: 2 },
     );
-    expect(state.removed).toEqual({ summary: summary(2, "two", 2), index: 1 });
+    expect(state.removed).toEqual([{ summary: summary(2, "two", 2), before: 1 }]);
     expect(state.shown).toBe("new");
     const back = run(state, { type: "restored", summary: summary(2, "two", 2) });
     expect(back.conversations.map((c) => c.id)).toEqual([3, 2, 1]);
-    expect(back.removed).toBeNull();
+    expect(back.removed).toEqual([]);
   });
+
+  it.each([[[3, 2, 1]], [[1, 2, 3]], [[2, 1, 3]], [[2, 3, 1]]])(
+    "deleted in the order %j keep their undos, each at its place",
+    (order) => {
+      const removals = order.map((id) => ({ type: "removed" as const, id }));
+      const state = run(started({ conversations: list }), ...removals, {
+        type: "conversations",
+        conversations: list,
+      });
+      expect(state.conversations).toEqual([]);
+      expect(state.removed.map((r) => [r.summary.id, r.before])).toEqual([[3, null], [2, null], [1, null]]);
+      const back = run(state, { type: "removal-settled", id: 3 }, { type: "restored", summary: summary(1, "one", 1) });
+      expect(back.removed.map((r) => [r.summary.id, r.before])).toEqual([[2, 1]]);
+      expect(back.conversations.map((c) => c.id)).toEqual([1]);
+    },
+  );
 
   it("that are deleted do not come back with a list that was on its way", () => {
     const state = run(

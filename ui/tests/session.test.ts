@@ -174,7 +174,7 @@ describe("conversations", () => {
     const { session } = await open("chat");
     await session.show(3);
     await session.chats.remove(3);
-    expect(session.state.removed?.index).toBe(2);
+    expect(session.state.removed.map((r) => [r.summary.id, r.before])).toEqual([[3, 4]]);
     expect(session.state.shown).toBe("new");
     await session.chats.restore(3);
     expect(session.state.conversations.map((c) => c.id)).toEqual([1, 2, 3, 4, 5, 6]);
@@ -186,6 +186,7 @@ describe("conversations", () => {
       Promise.reject({ code: "storage", message: "The disk is full." });
     await session.chats.remove(3);
     expect(session.state.conversations.map((c) => c.id)).toContain(3);
+    expect(session.state.removed).toEqual([]);
     expect(session.state.problems["new"]?.error.message).toBe("The disk is full.");
   });
 });

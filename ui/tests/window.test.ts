@@ -372,6 +372,26 @@ it("a link shows its address before anything opens", async () => {
   expect(platform.opened).toEqual(["https://doc.rust-lang.org/std/collections/"]);
 });
 
+it("each deletion keeps its own undo", async () => {
+  const { session } = await open("chat");
+  const before = session.state.conversations.map((c) => c.id);
+  const rows = (): string[] =>
+    [...find("conversations").querySelectorAll<HTMLElement>("li[data-testid]")].map(
+      ({ dataset }) => `${dataset["testid"] === "removed" ? "-" : ""}${dataset["id"]}`,
+    );
+  for (const id of [3, 2, 6]) {
+    await session.chats.remove(id);
+    await settle(10);
+  }
+  expect(rows()).toEqual(["1", "-2", "-3", "4", "5", "-6"]);
+  for (const undo of document.querySelectorAll<HTMLElement>('[data-testid="undo"]')) {
+    undo.click();
+    await settle(10);
+  }
+  expect(session.state.conversations.map((c) => c.id)).toEqual(before);
+  expect(rows()).toEqual(before.map(String));
+});
+
 it("Delete alone deletes nothing; Ctrl+Delete can be undone", async () => {
   const { session } = await open("chat");
   const row = document.querySelector<HTMLElement>('[data-testid="conversation-item"] .open');

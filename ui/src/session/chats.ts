@@ -69,13 +69,13 @@ export class Chats {
     const turn = turnOf(this.#door.state(), id);
     // At once, and with its place: the list that the program tells lacks it already.
     this.#door.dispatch({ type: "removed", id });
-    const removed = this.#door.state().removed;
+    const removed = this.#door.state().removed.find(({ summary }) => summary.id === id);
     const error = await this.#door.tell(async () => {
       if (turn) await this.#platform.stop(turn.turn);
       await this.#platform.deleteConversation(id);
     });
     if (!error) return;
-    if (removed?.summary.id === id) this.#door.dispatch({ type: "restored", summary: removed.summary });
+    if (removed) this.#door.dispatch({ type: "restored", summary: removed.summary });
     this.#door.dispatch({ type: "problem", key: this.#door.state().shown, what: "problem.notDeleted", error });
   }
 

@@ -33,7 +33,7 @@ export type Action =
   | { type: "renamed"; summary: ConversationSummary }
   | { type: "removed"; id: number }
   | { type: "restored"; summary: ConversationSummary }
-  | { type: "removal-settled" }
+  | { type: "removal-settled"; id: number }
   | { type: "notice-seen"; notice: string }
   | { type: "draft"; key: Key; text: string }
   | { type: "editing"; message: number; edit: Edit }

@@ -1,6 +1,6 @@
 /** What happens to the list of conversations and to the messages that are read. */
 import type { Conversation, ConversationSummary, Sent } from "../platform/bindings";
-import type { AppState, Key } from "./model";
+import type { AppState, Key, Removed } from "./model";
 import { freshTurn } from "./turns";
 
 /** Newest first; equal times keep the higher number first, so that the order is always the same. */
@@ -15,23 +15,38 @@ export function remove(state: AppState, id: number): AppState {
   if (!summary) return state;
   const open = { ...state.open };
   delete open[id];
+  const before = state.conversations[index + 1]?.id ?? null;
+  // What was deleted right before it stands before it still; the others of its place behind.
+  const ahead = state.removed.filter((r) => r.before === id).map((r) => ({ ...r, before }));
+  const others = state.removed.filter((r) => r.before !== id);
   return {
     ...state,
     conversations: state.conversations.filter((c) => c.id !== id),
     open,
     shown: state.shown === id ? "new" : state.shown,
-    removed: { summary, index },
+    removed: [...ahead, { summary, before }, ...others],
   };
 }
 
 /** Puts a conversation back where it was. */
 export function restore(state: AppState, summary: ConversationSummary): AppState {
   const others = state.conversations.filter((c) => c.id !== summary.id);
+  const at = state.removed.findIndex((r) => r.summary.id === summary.id);
+  const place = state.removed[at]?.before;
+  // What stood before it in the same place stands before it again.
+  const removed = state.removed.map((r, i) =>
+    i < at && r.before === place ? { ...r, before: summary.id } : r,
+  );
   return {
     ...state,
     conversations: sorted([...others, summary]),
-    removed: state.removed?.summary.id === summary.id ? null : state.removed,
+    removed: settled(removed, summary.id),
   };
+}
+
+/** The deletions without this one. */
+export function settled(removed: Removed[], id: number): Removed[] {
+  return removed.filter(({ summary }) => summary.id !== id);
 }
 
 /** Changes one row of the list. */

@@ -84,8 +84,8 @@ export interface Problem {
 /** A conversation that was deleted and can still be had back. */
 export interface Removed {
   summary: ConversationSummary;
-  /** Its place in the list. */
-  index: number;
+  /** The one that stands behind its place; none at the end of the list. */
+  before: number | null;
 }
 
 /** A message that a search led to, and the words that were looked for. */
@@ -126,7 +126,8 @@ export interface AppState {
   recounts: Partial<Record<Key, number>>;
   spot: Spot | null;
   problems: Partial<Record<Key, Problem>>;
-  removed: Removed | null;
+  /** In the order in which they stood, as far as their places touch. */
+  removed: Removed[];
   /** What the person has to hear once. */
   notices: string[];
   /** Why replies failed, where the stored record does not say it. */
@@ -216,7 +217,7 @@ export const initialState: AppState = {
   recounts: {},
   spot: null,
   problems: {},
-  removed: null,
+  removed: [],
   notices: [],
   failures: {},
 };

@@ -2,7 +2,7 @@
 import type { Unsent } from "../platform/bindings";
 import type { Key as WordsKey } from "../text/words.svelte";
 import type { Action } from "./actions";
-import { editEnded, refreshed, remove, replaceSummary, restore, sorted, takeSent } from "./conversations";
+import { editEnded, refreshed, remove, replaceSummary, restore, settled, sorted, takeSent } from "./conversations";
 import type { AppState, Key, Pending, Turn } from "./model";
 import { edited, edits, queued, unqueued } from "./queue";
 import { addCard, counted, removeCard, toSpot, withCards, without } from "./talk";
@@ -44,8 +44,8 @@ export function reduce(state: AppState, action: Action): AppState {
     case "downloads":
       return { ...state, downloads: action.downloads };
     case "conversations": {
-      const gone = state.removed?.summary.id;
-      const list = action.conversations.filter((c) => c.id !== gone);
+      const gone = new Set(state.removed.map(({ summary }) => summary.id));
+      const list = action.conversations.filter((c) => !gone.has(c.id));
       return { ...state, conversations: sorted(list) };
     }
     case "show":
@@ -87,7 +87,7 @@ export function reduce(state: AppState, action: Action): AppState {
     case "restored":
       return restore(state, action.summary);
     case "removal-settled":
-      return { ...state, removed: null };
+      return { ...state, removed: settled(state.removed, action.id) };
     case "notice-seen":
       return { ...state, notices: state.notices.filter((n) => n !== action.notice) };
     case "editing":
