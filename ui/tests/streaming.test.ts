@@ -194,3 +194,29 @@ it("no rule reaches for any neighbour at all, or a whole reply is styled anew wh
     expect(rules, name).not.toMatch(/[+~]\s*(\*|:global\(\*\)|:not)/);
   }
 });
+
+it("long code that grows touches its last part only, and loses no character", () => {
+  const root = document.createElement("div");
+  const view = new ReplyView(root);
+  const code = (lines: number): string =>
+    Array.from({ length: lines }, (_, line) => (line % 7 === 0 ? "" : `let line_${line} = <b>${line}</b>;`)).join("\n");
+  view.update("```rust\n" + code(900), "live");
+  const first = root.querySelector(".code-part");
+  const texts = (): string[] => [...root.querySelectorAll(".code-part")].map((part) => part.textContent);
+  const before = texts();
+  expect(before.length).toBe(9);
+  let touched = 0;
+  const observer = new MutationObserver((records) => {
+    touched += records.filter((record) => first?.contains(record.target)).length;
+  });
+  observer.observe(root, { subtree: true, childList: true, characterData: true });
+  for (const lines of [910, 1_000, 1_001, 1_250]) {
+    view.update("```rust\n" + code(lines), "live");
+    expect(root.querySelector("code")?.textContent).toBe(code(lines));
+    expect(root.querySelector(".code-part")).toBe(first);
+  }
+  touched += observer.takeRecords().filter((record) => first?.contains(record.target)).length;
+  observer.disconnect();
+  expect(touched).toBe(0);
+  expect(texts().slice(0, 8)).toEqual(before.slice(0, 8));
+});

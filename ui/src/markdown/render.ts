@@ -61,9 +61,26 @@ markdown.renderer.rules.fence = (tokens, index, _options, environment) => {
 markdown.renderer.rules.code_block = (tokens, index) =>
   codeBlock(tokens[index]?.content ?? "", "", "done");
 
+/** Plain code is laid out in parts of so many lines. */
+const partLines = 100;
+
+/**
+ * Long code without colours, in parts: code that grows has only its last one laid out again. Each
+ * ends with its line, so that no line is added where they are marked or copied.
+ */
+function inParts(code: string): string {
+  const lines = code.split(/(?<=\n)/);
+  if (lines.length <= partLines) return escapeHtml(code);
+  let parts = "";
+  for (let at = 0; at < lines.length; at += partLines) {
+    parts += `<span class="code-part">${escapeHtml(lines.slice(at, at + partLines).join(""))}</span>`;
+  }
+  return parts;
+}
+
 function codeBlock(content: string, language: string, growth: Growth): string {
   const code = content.replace(/\n$/, "");
-  const coloured = highlighted(code, language.toLowerCase(), growth) ?? escapeHtml(code);
+  const coloured = highlighted(code, language.toLowerCase(), growth) ?? inParts(code);
   const label = escapeHtml(language || t("code.text"));
   return (
     `<div class="code"><div class="code-head"><span class="code-language">${label}</span>` +
