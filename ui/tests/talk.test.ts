@@ -223,6 +223,20 @@ describe("the search", () => {
     expect(all("conversation-item").length).toBeGreaterThan(0);
   });
 
+  it("says why it failed, and does not call that nothing", async () => {
+    const { platform } = await open("ready");
+    const damaged = { code: "storage", message: "The file is damaged." } as const;
+    vi.spyOn(platform, "search").mockRejectedValueOnce(damaged);
+    await write("search", "tides");
+    await settle(200);
+    expect(find("search-failed").textContent).toBe("The file is damaged.");
+    expect(all("nothing-found")).toHaveLength(0);
+    await write("search", "counts");
+    await settle(200);
+    expect(all("search-failed")).toHaveLength(0);
+    expect(all("found").length).toBeGreaterThan(0);
+  });
+
   it("marks every place of the words, and none where letters would shift", () => {
     const places = (text: string, ...words: string[]) =>
       placesOf(text, words).map(({ start, end }) => text.slice(start, end));
