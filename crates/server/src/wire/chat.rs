@@ -317,6 +317,25 @@ pub(crate) fn format(fields: &Fields<'_>, name: &str, ask: &mut Ask) -> Result<(
     Ok(())
 }
 
+/// Begins a grammar that is Lark's rather than GBNF.
+const LARK_MARK: &str = "%llguidance";
+
+/// A grammar as clients of llama.cpp give it. The form that begins with `%llguidance` is followed;
+/// GBNF is refused: a reply that keeps to nothing would be worse than none.
+pub(crate) fn grammar(fields: &Fields<'_>, ask: &mut Ask) -> Result<(), Fault> {
+    match fields.text("grammar")? {
+        None | Some("") => Ok(()),
+        Some(text) if text.trim_start().starts_with(LARK_MARK) => {
+            bind(ask, Constraint::Lark(text.to_owned()));
+            Ok(())
+        }
+        Some(_) => Err(Fault::unsupported(
+            "grammar",
+            "in GBNF is not followed here; write it in Lark after a first line `%llguidance {}`, or give a JSON schema",
+        )),
+    }
+}
+
 fn bind(ask: &mut Ask, constraint: Constraint) {
     if ask.form == Form::Free {
         ask.form = Form::Bound(constraint);

@@ -109,6 +109,7 @@ pub(crate) fn chat_request(body: &Value) -> Result<Request, Fault> {
     let mut request = common(&fields, Input::Chat(chat))?;
     request.ask.form = form;
     chat::response_format(&fields, &mut request.ask)?;
+    chat::grammar(&fields, &mut request.ask)?;
     if fields.flag("logprobs")?.unwrap_or(false) {
         let top = fields.whole("top_logprobs", 0..=20)?.unwrap_or(0);
         request.ask.top_logprobs = Some(top as usize);
@@ -124,6 +125,7 @@ pub(crate) fn completion_request(body: &Value) -> Result<Request, Fault> {
     let fields = Fields::of_body(body)?;
     let input = prompt(&fields)?;
     let mut request = common(&fields, input)?;
+    chat::grammar(&fields, &mut request.ask)?;
     if let Some(top) = fields.whole("logprobs", 0..=20)? {
         request.ask.top_logprobs = Some(top as usize);
     }

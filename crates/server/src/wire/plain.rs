@@ -23,7 +23,7 @@ pub(crate) fn generate_request(body: &Value) -> Result<(Ask, bool), Fault> {
         (Some(_), Some(_)) => return Err(fields.wrong("ids", "stands beside `prompt`")),
         (None, None) => return Err(fields.wrong("prompt", "is missing")),
     };
-    let ask = Ask {
+    let mut ask = Ask {
         model: model(&fields)?,
         input,
         sampling: wishes(&fields)?,
@@ -33,6 +33,7 @@ pub(crate) fn generate_request(body: &Value) -> Result<(Ask, bool), Fault> {
         stop: fields.texts("stop")?,
         ..Ask::default()
     };
+    chat::grammar(&fields, &mut ask)?;
     Ok((ask, fields.flag("stream")?.unwrap_or(false)))
 }
 

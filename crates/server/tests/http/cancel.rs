@@ -1,6 +1,8 @@
 //! A client that leaves stops its own work and nobody else's. What is asserted is how many forwards
 //! were committed, never that a flag was set; the run that nobody leaves comes first.
 
+use std::process::{Command, Stdio};
+
 use candor_testkit::scripted::{Fault, LoadFault};
 use serde_json::{Value, json};
 
@@ -23,6 +25,13 @@ fn writers(max_tokens: usize) -> Vec<(&'static str, Value)> {
         all.extend([
             ("/v1/chat/completions", body(json!({ "messages": messages, "stream": streams }))),
             ("/v1/completions", body(json!({ "prompt": "Hello", "stream": streams }))),
+            (
+                "/v1/responses",
+                json!({
+                    "model": "tiny", "input": "Hello", "temperature": 0,
+                    "max_output_tokens": max_tokens, "stream": streams,
+                }),
+            ),
             ("/v1/messages", body(json!({ "messages": messages, "stream": streams }))),
             ("/generate", body(json!({ "prompt": "Hello", "stream": streams }))),
             (
@@ -188,6 +197,32 @@ fn computes_two(desk: &Desk) -> bool {
     let batches = desk.script.batches();
     let rows = &batches.last().unwrap().rows;
     rows.iter().any(|row| row.slot != rows[0].slot)
+}
+
+#[test]
+fn a_client_that_is_killed_stops_its_work_as_one_that_leaves() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        println!("NOT RUN: the client that is killed: there is no curl");
+        return;
+    }
+    const TOKENS: usize = 64;
+    const KILLED_AFTER: usize = 8;
+    for body in [chat("Hello", TOKENS), chat_stream("Hello", TOKENS)] {
+        let desk = Desk::new();
+        desk.script.at_forward(KILLED_AFTER, Fault::Stall);
+        let url = format!("http://{}/v1/chat/completions", desk.address);
+        let mut curl = Command::new("curl")
+            .args(["--silent", "--no-buffer", &url, "--data", &body.to_string()])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        desk.script.wait_until_stalled();
+        // SIGKILL: it says nothing any more, the system ends its connection.
+        curl.kill().unwrap();
+        curl.wait().unwrap();
+        stands_still(&desk, KILLED_AFTER);
+        assert_eq!(desk.metric("candor_abandoned_total"), 1, "{body}");
+    }
 }
 
 #[test]

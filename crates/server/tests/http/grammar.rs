@@ -1,0 +1,52 @@
+//! A grammar, as clients of llama.cpp ask for one.
+
+use serde_json::{Value, json};
+
+use super::desk::{Desk, chat};
+
+const LARK: &str = "%llguidance {}\nstart: \"yes\" | \"no\"";
+const GBNF: &str = "root ::= \"yes\" | \"no\"";
+
+/// Every path that takes a grammar, and where its text stands.
+fn paths() -> [(&'static str, Value, &'static str); 3] {
+    let plain = json!({ "model": "tiny", "prompt": "Hello", "temperature": 0, "max_tokens": 20 });
+    [
+        ("/generate", plain.clone(), "/text"),
+        ("/v1/completions", plain, "/choices/0/text"),
+        (
+            "/v1/chat/completions",
+            chat("Hello", 20),
+            "/choices/0/message/content",
+        ),
+    ]
+}
+
+#[test]
+fn a_reply_keeps_to_a_grammar_or_is_refused() {
+    let desk = Desk::new();
+    for (path, mut body, text) in paths() {
+        body["grammar"] = json!(LARK);
+        let answer = desk.post(path, &body).answer();
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        let json = answer.json();
+        let said = json.pointer(text).and_then(Value::as_str);
+        assert!(matches!(said, Some("yes" | "no")), "{path}: {json}");
+
+        for wrong in [
+            json!(GBNF),
+            json!(7),
+            json!("%llguidance {}\nstart: nowhere"),
+        ] {
+            let before = desk.script.counts().submitted;
+            body["grammar"] = wrong;
+            let answer = desk.post(path, &body).answer();
+            assert_eq!(answer.status, 400, "{path}: {}", answer.text());
+            assert!(answer.text().contains("grammar"), "{}", answer.text());
+            assert_eq!(desk.script.counts().submitted, before, "{path}");
+        }
+        for none in [Value::Null, json!("")] {
+            body["grammar"] = none;
+            assert_eq!(desk.post(path, &body).answer().status, 200, "{path}");
+        }
+    }
+}
