@@ -5,6 +5,7 @@
 //! called as `docs/measurements/llama-cpp.md` says, and prints a line of JSON for each model.
 
 mod growth;
+mod log;
 mod plot;
 mod ratios;
 
@@ -14,18 +15,31 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use log::Log;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{command, project};
 
 const USAGE: &str = "\
-Usage: cargo xtask speed [--rounds N] [--only ratios|growth] PROGRAM MODEL...
+Usage: cargo xtask speed [--rounds N] [--only ratios|growth] [--minutes N] PROGRAM MODEL...
 
-  PROGRAM    runs llama.cpp and candor in turns; see docs/measurements/llama-cpp.md
-  MODEL...   the files to measure; the time of a token against the context is that of the first";
+  --minutes N   begin no run that would not end within them
+  PROGRAM       runs llama.cpp and candor in turns; see docs/measurements/llama-cpp.md
+  MODEL...      the files to measure; the time of a token against the context is that of the first
+                two
+
+The pages are written after each run. What was measured stays in the build folder (speed.jsonl): called
+again with the same build, the command goes on where it stood.";
 
 /// Rounds where nothing is said.
 const ROUNDS: usize = 5;
+
+/// Tokens of a prompt whose reading is measured.
+const PROMPT: usize = 512;
+
+/// Models whose growth is drawn: a context of 16,384 tokens takes minutes to fill.
+const GROWING: usize = 2;
 
 /// What is to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,30 +57,35 @@ struct Pair {
 }
 
 /// What one model is measured with.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Setting {
     threads: usize,
+    /// Tokens before those that are written.
     depth: usize,
+    /// Tokens of the prompt that is read by itself.
+    prompt: usize,
+    /// Tokens that are written.
+    tokens: usize,
 }
 
 impl Pair {
-    /// Runs both on a model. `rounds` as many times as said.
-    fn run(&self, model: &Path, setting: Setting, rounds: usize) -> Result<Value> {
+    /// Runs both on a model, once.
+    fn run(&self, model: &Path, setting: Setting) -> Result<Value> {
         let arguments = [
-            "--threads".to_owned(),
-            setting.threads.to_string(),
-            "--depth".to_owned(),
-            setting.depth.to_string(),
-            "--pairs".to_owned(),
-            rounds.to_string(),
+            ("--threads", setting.threads),
+            ("--depth", setting.depth),
+            ("-p", setting.prompt),
+            ("-n", setting.tokens),
+            ("--pairs", 1),
         ];
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let kept = command::program(&self.program, &[])
             .argument("--candor")
             .argument(&self.candor);
         let kept = arguments
             .into_iter()
-            .fold(kept, |run, word| run.argument(word))
+            .fold(kept, |run, (word, number)| {
+                run.argument(word).argument(number.to_string())
+            })
             .argument(model)
             .run_and_keep()?;
         if let Some(failure) = kept.failure {
@@ -92,7 +111,8 @@ fn number(value: &Value, path: &str) -> Result<f64> {
 /// # Errors
 /// If something needed is missing, or an engine fails.
 pub(crate) fn speed(given: &[OsString]) -> Result<()> {
-    let (mut rounds, mut only, mut files) = (ROUNDS, Only::All, Vec::new());
+    let (mut rounds, mut only, mut minutes) = (ROUNDS, Only::All, None);
+    let mut files = Vec::new();
     let mut words = given.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().map(|word| word.to_string_lossy().into_owned());
@@ -100,6 +120,10 @@ pub(crate) fn speed(given: &[OsString]) -> Result<()> {
             Some("--rounds") => {
                 let value = value().and_then(|value| value.parse().ok());
                 rounds = value.context(USAGE)?;
+            }
+            Some("--minutes") => {
+                let value = value().and_then(|value| value.parse().ok());
+                minutes = Some(value.context(USAGE)?);
             }
             Some("--only") => {
                 only = match value().as_deref() {
@@ -114,26 +138,24 @@ pub(crate) fn speed(given: &[OsString]) -> Result<()> {
     let [program, models @ ..] = &files[..] else {
         bail!("{USAGE}");
     };
-    let Some(first) = models.first() else {
+    if models.is_empty() {
         bail!("{USAGE}");
-    };
+    }
     command::cargo(&["build", "--release", "--package", "candor"]).run()?;
+    let target = project::target()?;
     let pair = Pair {
         program: program.clone(),
-        candor: project::target()?.join("release").join("candor"),
+        candor: target.join("release").join("candor"),
         rounds,
     };
+    let mut log = Log::open(target.join("speed.jsonl"), &pair.candor, minutes)?;
     let cores = std::thread::available_parallelism()?.get();
     if only != Only::Growth {
-        keep(
-            "docs/measurements/speed.md",
-            &ratios::page(&pair, models, cores)?,
-        )?;
+        ratios::measure(&pair, &mut log, models, cores)?;
     }
     if only != Only::Ratios {
-        let (page, picture) = growth::pages(&pair, first, cores)?;
-        keep("docs/measurements/growth.svg", &picture)?;
-        keep("docs/measurements/growth.md", &page)?;
+        let growing = &models[..models.len().min(GROWING)];
+        growth::measure(&pair, &mut log, growing, cores)?;
     }
     Ok(())
 }

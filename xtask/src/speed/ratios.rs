@@ -3,112 +3,177 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::Result;
 
-use super::{Pair, Setting, conditions, number};
+use super::log::{Log, Run, name};
+use super::{PROMPT, Pair, Setting, conditions, keep};
 
-/// Tokens before writing: none, and as many as make attention the larger part of a small model.
-const DEPTHS: [usize; 2] = [0, 4_096];
+/// Tokens before writing: as many as make attention the larger part of a small model.
+const DEPTH: usize = 4_096;
 
-/// Measures every model on all cores and on one.
-pub(super) fn page(pair: &Pair, models: &[PathBuf], cores: usize) -> Result<String> {
-    let mut text = format!(
-        "# Speed beside llama.cpp, table\n\nWritten by `cargo xtask speed`. {} Medians of {} rounds, \
-         with the least and the greatest; Candor ÷ llama.cpp, above 1 Candor is faster, and of \
-         memory below 1 it needs less.\n\n\
-         | model | threads | context | reading 512 | writing | memory | Candor, tokens a second | \
-         llama.cpp |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
-        conditions()?,
-        pair.rounds
-    );
-    let mut logs = Vec::new();
-    let mut bandwidths = Vec::new();
-    for model in models {
-        for threads in if cores > 1 { vec![cores, 1] } else { vec![1] } {
-            for depth in DEPTHS {
-                let row = pair.run(model, Setting { threads, depth }, pair.rounds)?;
-                logs.push(number(&row, "/prefill_ratio")?.ln());
-                logs.push(number(&row, "/decode_ratio")?.ln());
-                text.push_str(&line(&row, Setting { threads, depth })?);
-                bandwidths.push(number(&row, "/last/ours/bandwidth_bytes_per_second")?);
+/// Tokens that are written after them; each round does it four times.
+const DEEP_TOKENS: usize = 16;
+
+/// Tokens that are written after nothing.
+const TOKENS: usize = 32;
+
+/// The same prompt is read in every setting without a context; beside a context nobody looks at it.
+const SHORT_PROMPT: usize = 16;
+
+const FILE: &str = "docs/measurements/speed.md";
+
+/// On all cores with nothing before and with a full context, then on one.
+fn settings(cores: usize) -> Vec<Setting> {
+    let empty = |threads| Setting {
+        threads,
+        depth: 0,
+        prompt: PROMPT,
+        tokens: TOKENS,
+    };
+    let deep = Setting {
+        depth: DEPTH,
+        prompt: SHORT_PROMPT,
+        tokens: DEEP_TOKENS,
+        ..empty(cores)
+    };
+    let mut settings = vec![empty(cores), deep];
+    if cores > 1 {
+        settings.push(empty(1));
+    }
+    settings
+}
+
+/// Measures every model. The rounds are outermost, and the page is written after each run, so that
+/// it is whole as early as can be, and better the longer it goes on.
+pub(super) fn measure(pair: &Pair, log: &mut Log, models: &[PathBuf], cores: usize) -> Result<()> {
+    let settings = settings(cores);
+    let head = conditions()?;
+    let names: Vec<String> = models.iter().map(|model| name(model)).collect();
+    keep(FILE, &page(&head, log, &names, &settings))?;
+    for round in 1..=pair.rounds {
+        for setting in &settings {
+            for model in models {
+                match log.measure(pair, (model, *setting), round)? {
+                    Some(false) => {}
+                    Some(true) => keep(FILE, &page(&head, log, &names, &settings))?,
+                    None => return Ok(()),
+                }
             }
         }
     }
-    let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
-    bandwidths.sort_by(f64::total_cmp);
-    let bandwidth = bandwidths[bandwidths.len() / 2] / 1e9;
-    writeln!(
-        text,
-        "\nThe geometric mean of all ratios of speed is {mean:.2}. Memory is read at \
-         {bandwidth:.0} GB/s, the median of what was measured beside each row."
-    )?;
-    Ok(text)
+    Ok(())
 }
 
-fn line(row: &Value, Setting { threads, depth }: Setting) -> Result<String> {
-    let name = row["model"].as_str().context("a model's name")?;
-    let rates = |engine: &str, what: &str| -> Result<f64> {
-        let at = format!("/last/{engine}/{what}/tokens_per_second");
-        number(row, &at).or_else(|_| {
-            number(
-                row,
-                &format!("/last/{engine}/{what}/0/tokens_per_second/median"),
-            )
-        })
+fn page(head: &str, log: &Log, models: &[String], settings: &[Setting]) -> String {
+    let mut text = format!(
+        "# Speed beside llama.cpp, table\n\nWritten by `cargo xtask speed`. {head} Medians of the \
+         rounds, with the least and the greatest; Candor ÷ llama.cpp, above 1 Candor is faster, and of \
+         memory below 1 it needs less.\n\n\
+         | model | threads | context | rounds | reading {PROMPT} | writing | memory | Candor, tokens a \
+         second | llama.cpp |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    );
+    let (mut logs, mut bandwidths) = (Vec::new(), Vec::new());
+    for setting in settings {
+        for model in models {
+            let runs = log.of(model, *setting);
+            if runs.is_empty() {
+                continue;
+            }
+            text.push_str(&line(model, *setting, &runs));
+            logs.push(middle(&runs, |run| run.writing).1.ln());
+            if setting.prompt == PROMPT {
+                logs.push(middle(&runs, |run| run.reading).1.ln());
+            }
+            bandwidths.extend(runs);
+        }
+    }
+    if !logs.is_empty() {
+        let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+        let (least, middle, most) = middle(&bandwidths, |run| run.bandwidth / 1e9);
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            text,
+            "\nThe geometric mean of all ratios of speed is {mean:.2}. Memory was read at {middle:.0} \
+             GB/s ({least:.0}–{most:.0}), measured beside each run."
+        );
+    }
+    text
+}
+
+fn line(model: &str, setting: Setting, runs: &[&Run]) -> String {
+    let ratio = |of: fn(&Run) -> f64| {
+        let (least, middle, most) = middle(runs, of);
+        format!("× {middle:.2} ({least:.2}–{most:.2})")
     };
-    Ok(format!(
-        "| {} | {threads} | {depth} | {} | {} | × {:.2} | {:.0} / {:.1} | {:.0} / {:.1} |\n",
-        name.trim_end_matches(".gguf"),
-        ratio(row, "prefill")?,
-        ratio(row, "decode")?,
-        number(row, "/memory_ratio")?,
-        rates("ours", "prefill")?,
-        rates("ours", "decode")?,
-        rates("theirs", "prefill")?,
-        rates("theirs", "decode")?,
-    ))
+    let is_read = setting.prompt == PROMPT;
+    let reading = if is_read {
+        ratio(|run| run.reading)
+    } else {
+        "–".to_owned()
+    };
+    let rates = |of: fn(&Run) -> [f64; 2]| {
+        let [reading, writing] = [0, 1].map(|at| middle(runs, |run| of(run)[at]).1);
+        if is_read {
+            format!("{reading:.0} / {writing:.1}")
+        } else {
+            format!("– / {writing:.1}")
+        }
+    };
+    format!(
+        "| {model} | {} | {} | {} | {reading} | {} | × {:.2} | {} | {} |\n",
+        setting.threads,
+        setting.depth,
+        runs.len(),
+        ratio(|run| run.writing),
+        middle(runs, |run| run.memory).1,
+        rates(|run| run.ours),
+        rates(|run| run.theirs),
+    )
 }
 
-/// The median with the least and the greatest.
-fn ratio(row: &Value, what: &str) -> Result<String> {
-    let all = row[format!("{what}_ratios")].as_array();
-    let all = all.context("the ratios of the rounds")?;
-    let all: Vec<f64> = all.iter().filter_map(Value::as_f64).collect();
-    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-    let greatest = all.iter().copied().fold(0.0, f64::max);
-    let median = number(row, &format!("/{what}_ratio"))?;
-    Ok(format!("× {median:.2} ({least:.2}–{greatest:.2})"))
+/// The least, the median and the greatest of something; there is one at least.
+pub(super) fn middle(runs: &[&Run], of: impl Fn(&Run) -> f64) -> (f64, f64, f64) {
+    let mut all: Vec<f64> = runs.iter().map(|run| of(run)).collect();
+    all.sort_by(f64::total_cmp);
+    let half = all.len() / 2;
+    let median = if all.len().is_multiple_of(2) {
+        (all[half - 1] + all[half]) / 2.0
+    } else {
+        all[half]
+    };
+    (all[0], median, all[all.len() - 1])
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::log::{log_of, sample};
     use super::*;
 
     #[test]
-    fn a_row_becomes_a_line() {
-        let row = serde_json::json!({
-            "model": "m.gguf", "prefill_ratio": 2.0, "decode_ratio": 1.5, "memory_ratio": 0.9,
-            "prefill_ratios": [1.9, 2.0, 2.2], "decode_ratios": [1.5],
-            "last": {
-                "ours": {
-                    "prefill": [{"tokens_per_second": {"median": 1000.0}}],
-                    "decode": [{"tokens_per_second": {"median": 60.5}}],
-                },
-                "theirs": {
-                    "prefill": {"tokens_per_second": 500.0},
-                    "decode": {"tokens_per_second": 40.25},
-                },
-            },
-        });
-        let setting = Setting {
-            threads: 2,
-            depth: 4096,
-        };
+    fn a_page_has_a_line_for_each_model_and_setting_that_was_measured() {
+        let settings = settings(2);
+        let log = log_of(vec![
+            sample("m", settings[0], [2.0, 1.0]),
+            sample("m", settings[0], [4.0, 1.5]),
+            sample("m", settings[0], [3.0, 2.0]),
+            sample("m", settings[1], [9.0, 2.0]),
+        ]);
+        let models = ["m".to_owned(), "n".to_owned()];
+        let text = page("Head.", &log, &models, &settings);
+        let rows: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("| m"))
+            .collect();
         assert_eq!(
-            line(&row, setting).unwrap(),
-            "| m | 2 | 4096 | × 2.00 (1.90–2.20) | × 1.50 (1.50–1.50) | × 0.90 | 1000 / 60.5 | \
-             500 / 40.2 |\n"
+            rows[1..],
+            [
+                "| m | 2 | 0 | 3 | × 3.00 (2.00–4.00) | × 1.50 (1.00–2.00) | × 0.90 | 1500 / 60.0 | \
+                 500 / 40.0 |",
+                "| m | 2 | 4096 | 1 | – | × 2.00 (2.00–2.00) | × 0.90 | – / 80.0 | – / 40.0 |",
+            ]
         );
+        // The cube root of 3 · 1.5 · 2.
+        assert!(text.contains("ratios of speed is 2.08. Memory was read at 50 GB/s (50–50)"));
+        assert!(!text.contains("| n |"));
     }
 }
