@@ -14,8 +14,77 @@ const only = process.argv[3];
 const find = (testid) => `document.querySelector('[data-testid=${testid}]')`;
 const last = (testid) => `[...document.querySelectorAll('[data-testid=${testid}]')].at(-1)`;
 
+/** Puts words into the last field of this name, as typing them does. */
+const write = (testid, words) => `(() => {
+  const field = ${last(testid)};
+  field.value = ${JSON.stringify(words)};
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+})()`;
+
+/** Presses these controls one after the other; each has a name, or a name and which of them. */
+async function press(page, ...controls) {
+  for (const [testid, which] of controls.map((control) => [control, 0].flat())) {
+    const control = `document.querySelectorAll('[data-testid=${testid}]')[${which}]`;
+    await page.until(`${control} !== undefined`);
+    await page.evaluate(`${control}.click()`);
+  }
+}
+
 /** A name, a situation, and what is done in it before the picture. */
 const shots = [
+  ["newcomer", "newcomer", async () => undefined],
+  ["chat-settings", "chat", async (page) => press(page, "chat-settings")],
+  ["models", "chat", async (page) => press(page, "model-button", "models-open")],
+  ["downloads", "downloads", async (page) => press(page, "model-button", "models-open", "models-tab-downloads")],
+  [
+    "talk-search",
+    "chat",
+    async (page) => {
+      await page.evaluate(write("search", "tide"));
+      await page.until(`${find("found")} !== null`);
+      await page.evaluate(`${last("found")}.click()`);
+    },
+  ],
+  [
+    "talk-places",
+    "chat",
+    async (page) => {
+      await press(page, ["row-menu", 2], "pin", ["row-menu", 3], "move", "new-folder");
+      await page.until(`${find("folder-field")} !== null`);
+      await page.evaluate(write("folder-field", "Nature"));
+      await page.evaluate(
+        `${find("folder-field")}.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }))`,
+      );
+      await sleep(200);
+      await press(page, ["row-menu", 4]);
+    },
+  ],
+  [
+    "talk-cards",
+    "chat",
+    async (page) => {
+      await page.evaluate(`(() => {
+        const paste = new Event("paste", { bubbles: true, cancelable: true });
+        paste.clipboardData = { getData: () => "line of code(42);\\n".repeat(900) };
+        ${find("composer")}.dispatchEvent(paste);
+      })()`);
+      await press(page, "attach");
+      await page.evaluate(write("composer", "What does this do?"));
+      await sleep(600);
+    },
+  ],
+  [
+    "talk-branches",
+    "chat",
+    async (page) => {
+      await page.evaluate(`${last("regenerate")}.click()`);
+      await sleep(1_500);
+      await page.evaluate(`${last("stop")}.click()`);
+      await sleep(300);
+      await press(page, "edit-message");
+      await page.evaluate(`${find("conversation")}.scrollTop = 0`);
+    },
+  ],
   ["empty", "empty", async () => undefined],
   ["ready", "ready", async () => undefined],
   ["streaming", "streaming", async () => sleep(2_500)],
