@@ -10,6 +10,9 @@ use crate::forward::{Forward, Stopped};
 /// Rows that are multiplied at once: with a vocabulary of 150,000 they take 20 MB.
 const ROWS_AT_ONCE: usize = 32;
 
+/// Sums side by side, a multiple of what any register holds.
+const SUMS: usize = 64;
+
 pub(crate) fn run(
     f: &mut Forward<'_>,
     node: NodeId,
@@ -71,8 +74,17 @@ pub(crate) fn run(
 }
 
 fn all_finite(values: &[f32], node: &str) -> Result<(), Stopped> {
-    // One pass: a value that is not finite makes the sum of its zeroes NaN.
-    if values.iter().map(|v| v * 0.0).sum::<f32>() == 0.0 {
+    // One pass: a value that is not finite makes the sum of its zeroes NaN. In several sums, since an
+    // addition waits for the one before it: one alone took 4 % of a token of a small model.
+    let (parts, tail) = values.as_chunks::<SUMS>();
+    let mut sums = [0.0f32; SUMS];
+    for part in parts {
+        for (sum, v) in sums.iter_mut().zip(part) {
+            *sum += v * 0.0;
+        }
+    }
+    let all = sums.into_iter().chain(tail.iter().map(|v| v * 0.0));
+    if all.sum::<f32>() == 0.0 {
         return Ok(());
     }
     let node = node.to_owned();

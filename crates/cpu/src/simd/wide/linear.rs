@@ -269,7 +269,7 @@ fn ahead_bytes<L: Lanes, const C: usize>(offset: usize, group_bytes: usize) -> u
 /// Brings some lines of column `c` into the cache, unless the column before has the same.
 #[inline(always)]
 fn fetch<L: Lanes>(c: usize, place: *const u8, bytes: usize) {
-    if c * L::COUNT % GROUP_ROWS == 0 {
+    if (c * L::COUNT).is_multiple_of(GROUP_ROWS) {
         for line in 0..bytes.div_ceil(LINE_BYTES) {
             // SAFETY: a hint, without effect where there is no memory.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(line * LINE_BYTES).cast()) };
