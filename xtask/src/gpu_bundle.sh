@@ -9,9 +9,12 @@ set -u
 [ -z "${SIMULATED:-}" ] || SIMULATED=$(realpath "$SIMULATED") || exit 1
 cd "$(dirname "$0")" || exit 1
 here=$PWD
-scratch=${SCRATCH:-$here/scratch}
 results=${RESULTS:-$here/results}
-mkdir -p "$scratch" "$results" parts
+mkdir -p "${SCRATCH:-$here}" "$results" parts
+# A folder of our own: it is removed at the end, and SCRATCH may hold what is somebody's.
+scratch=$(mktemp -d "${SCRATCH:-$here}/candor-scratch.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' INT TERM
 tar --extract --gzip --file parts.tar.gz --directory parts || exit 1
 export CANDOR_GOLDEN="$here/parts/golden"
 failed=0
@@ -85,6 +88,5 @@ step speed within 120 parts/card $scale "$scratch/$dense.gguf" "$scratch/$expert
     cat "$results"/verify-*.txt
     cat "$results/speed.txt"
 } >>"$results/tables.md"
-rm -rf "$scratch"
 cat "$results/tables.md"
 exit $failed
