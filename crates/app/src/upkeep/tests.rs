@@ -250,6 +250,10 @@ fn after_a_sleep_nothing_is_written_before_the_card_was_proven_again() {
         desk.line().ends_with(" · 1970-01-02")
     });
     assert_eq!(desk.app.status().banner.kind, BannerKind::Gpu);
+    let conversations = desk.app.bootstrap().unwrap().conversations;
+    let last = desk.app.open_conversation(conversations[0].id).unwrap();
+    let record = last.messages.last().unwrap().record.clone().unwrap();
+    assert!(record.proof.ends_with(", 1970-01-02"), "{}", record.proof);
     // A card that came back wrong writes nothing.
     desk.time.sleep(60);
     desk.card.wrong_from(Some(1));

@@ -76,6 +76,15 @@ fn check_asleep_at(forward: usize, expected: &[u32]) {
         assert_ne!(verdict(&engine.ready()), verdict(&model));
         let is_proving = |event: &Event| matches!(event, Event::State(TurnState::Proving { .. }));
         assert!(events(&log).iter().any(is_proving), "nobody is told");
+        let proofs: Vec<_> = events(&log)
+            .iter()
+            .filter_map(|event| match event {
+                Event::Proven(report) => Some(report.id),
+                _ => None,
+            })
+            .collect();
+        // What is written by a proof names it.
+        assert_eq!(proofs, Vec::from_iter(verdict(&engine.ready())));
     }
 }
 
@@ -162,6 +171,29 @@ fn a_proof_after_a_sleep_that_is_stopped_proves_nothing() {
     let log = engine.generate(&model, ask());
     assert_eq!(stats_of(&log).served, Served::default());
     assert_eq!(ids(&log), undisturbed());
+}
+
+/// The prompt that takes the place of a stopped proof may be long, and says nothing of short contexts.
+#[test]
+fn a_prompt_in_the_place_of_a_stopped_proof_leaves_short_contexts_to_the_built_in_text() {
+    for (wrong_below, device) in [(0, DeviceKind::Gpu), (400, DeviceKind::Cpu)] {
+        let engine = TwoDevices::new();
+        engine.card.ways(&[512, 2_048, 4_096]);
+        let model = engine.load(engine.spec(Mode::Probe, 1));
+        engine.sleep();
+        engine
+            .card
+            .at_forward(engine.card.counts().submitted + 1, Fault::Stall);
+        let (request, cancel, log) = request(&model, ask());
+        engine.handle.generate(request).unwrap();
+        engine.card.wait_until_stalled();
+        cancel.cancel();
+        end_of(&log);
+        engine.card.release();
+        engine.card.wrong_below(wrong_below);
+        let log = engine.generate(&model, ask());
+        assert_eq!(stats_of(&log).served.device, device, "{wrong_below}");
+    }
 }
 
 #[test]

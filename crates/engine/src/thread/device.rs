@@ -343,7 +343,7 @@ impl Worker {
 
 /// What a device is to be judged by before it writes a reply: the prompt, last. A prompt that is
 /// long says nothing of the ways in which shorter contexts are computed. Where it is the only one,
-/// the built-in text is judged as well.
+/// the built-in text is judged as well; so too where it takes the place of a proof that was stopped.
 fn probes(live: &Live, prompt: &[u32]) -> Result<Vec<Probe>, NotJudged> {
     let subject = live.info.subject();
     let prompt = Probe::of_prompt(prompt, subject)?;
@@ -351,7 +351,7 @@ fn probes(live: &Live, prompt: &[u32]) -> Result<Vec<Probe>, NotJudged> {
         Serving::Awaiting(candidate) => candidate.shortest_way() < prompt.ids().len(),
         Serving::Ready(_) | Serving::Nobody => false,
     };
-    let short = (is_long && live.mode == Mode::FirstPrompt).then(|| Probe::built_in(subject));
+    let short = (is_long && live.mode != Mode::EveryPrompt).then(|| Probe::built_in(subject));
     short.into_iter().chain([Ok(prompt)]).collect()
 }
 

@@ -100,6 +100,12 @@ impl Worker {
         match judged {
             None => Rechecked::NotNeeded,
             Some(Ok(report)) => {
+                // What is written from here on is by this proof, and its record has to name it. Who
+                // waits for one on a prompt of his own still does.
+                let told = self.sequences.iter_mut();
+                for sequence in told.filter(|s| s.is_live() && !s.awaits_proof) {
+                    sequence.say_proven(Arc::clone(&report));
+                }
                 self.now_proven(Arc::clone(&report));
                 Rechecked::Kept(report)
             }
