@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -112,9 +112,21 @@ fn answered(text: &str, mut child: Child) -> Result<Vec<CudaDevice>, Unavailable
     }
     // It closed its output without an answer, so it has ended or is about to.
     Err(broken(match child.wait() {
-        Ok(status) => format!("it crashed when it was asked ({status})"),
+        Ok(status) => format!("it crashed when it was asked: {}", end_of(status)),
         Err(error) => format!("its answer could not be read: {error}"),
     }))
+}
+
+/// How a child ended, without the brackets of the system's own words: this stands in brackets.
+fn end_of(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return format!("signal {signal}");
+    }
+    match status.code() {
+        Some(code) => format!("code {code}"),
+        None => status.to_string(),
+    }
 }
 
 fn broken(reason: String) -> Unavailable {

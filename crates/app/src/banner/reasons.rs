@@ -141,7 +141,7 @@ pub(super) fn advice(passed: &PassedOver) -> Option<&'static str> {
             Unavailable::NoDriver => {
                 "fine if there is no NVIDIA card; otherwise install the driver"
             }
-            Unavailable::DriverTooOld { .. } => "update it",
+            Unavailable::DriverTooOld { .. } => "update the NVIDIA driver",
             Unavailable::DriverBroken { .. } => "restart the computer; reinstall the driver",
             Unavailable::NoSuchDevice { .. } => "choose another number in the settings",
             Unavailable::NoDevice

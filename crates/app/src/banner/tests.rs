@@ -247,7 +247,7 @@ fn no_driver() -> Vec<Reason> {
         (
             No(old),
             "the NVIDIA driver is too old (470; 525 or newer is needed)",
-            Some("update it"),
+            Some("update the NVIDIA driver"),
             Attention,
             None,
         ),
