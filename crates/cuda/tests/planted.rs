@@ -194,13 +194,14 @@ fn check_accepted(library: Library, model: &str) {
     let verdict = verdict(&golden_model(model));
     let report = report(&verdict);
     eprintln!(
-        "{model}: cosine {:.5}, kl {:.5}, mean {:.6}, same {:.1} %, ties {} ({:.4}), {:.0} ms",
+        "{model}: cosine {:.5}, kl {:.5}, mean {:.6}, same {:.1} %, ties {} ({:.4}, gap {:.4}), {:.0} ms",
         report.min_cosine,
         report.max_kl,
         report.mean_kl,
         100.0 * report.argmax_agreement,
         report.near_ties,
         report.tie_distance,
+        report.tie_gap,
         report.candidate_ms,
     );
     assert!(matches!(verdict, Verdict::Accepted { .. }), "{report}");

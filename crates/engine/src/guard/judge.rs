@@ -11,7 +11,7 @@ use super::judged::Judged;
 use super::locate::{At, locate};
 use super::probe::{Cut, Probe};
 use super::remembered::Remembered;
-use super::routing::{self, Question, has_experts};
+use super::routing::{self, Question, Tie, has_experts};
 use super::rules::{Broken, Evidence, OwnBest, RULES, Row, Seen, Spot, asks_for_an_excuse, judge};
 use super::run::{Ended, Pass, Runner, Show, Watching, for_reference, run_all};
 use super::verdict::{Basis, FirstBad, Located, Mode, NotJudged, Path, Report, VerdictId};
@@ -99,7 +99,7 @@ pub(super) fn verified(
         watching,
         session: None,
         reference_time: Duration::ZERO,
-        tie_distance: 0.0,
+        furthest_tie: Tie::default(),
     };
     let mut basis = Basis::Computed;
     let mut outcome = None;
@@ -131,7 +131,7 @@ pub(super) fn verified(
         policy,
         basis,
         reference_time: trial.reference_time,
-        tie_distance: trial.tie_distance,
+        furthest_tie: trial.furthest_tie,
         asked: probe.judged(),
         reach: probe.ids().len(),
         ways: trial.cuts.iter().filter(|cut| cut.way > 0).count(),
@@ -153,8 +153,8 @@ struct Trial<'a, 'b, 'c> {
     /// The reference's session, once one was needed.
     session: Option<Box<dyn Session>>,
     reference_time: Duration,
-    /// How far the numbers of the routers are apart where near ties excuse.
-    tie_distance: f64,
+    /// The furthest from a tie that excuses.
+    furthest_tie: Tie,
 }
 
 /// What a candidate gave.
@@ -331,7 +331,7 @@ impl Trial<'_, '_, '_> {
         for seen in &mut evidence.positions {
             seen.excused = excused.spots.contains(&seen.spot);
         }
-        self.tie_distance = excused.apart;
+        self.furthest_tie = excused.furthest;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use candor_backend::DeviceInfo;
 
 use super::judge::{Given, Policy};
+use super::routing::Tie;
 use super::rules::Row;
 use super::verdict::{Basis, FirstBad, Report};
 
@@ -14,7 +15,7 @@ pub(super) struct Judged {
     pub(super) basis: Basis,
     pub(super) device: DeviceInfo,
     pub(super) reference_time: Duration,
-    pub(super) tie_distance: f64,
+    pub(super) furthest_tie: Tie,
     /// Positions that were to be judged.
     pub(super) asked: usize,
     /// The last of them.
@@ -54,7 +55,8 @@ impl Judged {
             mean_kl: measures.clone().map(|m| m.kl).fold(0.0, |a, b| a + b)
                 / compared.max(1) as f64,
             argmax_agreement: same.count() as f64 / seen.max(1) as f64,
-            tie_distance: self.tie_distance,
+            tie_distance: self.furthest_tie.distance,
+            tie_gap: self.furthest_tie.gap,
             near_ties: once().filter(|seen| seen.excused).count(),
             first_bad,
             reference_ms: in_ms(self.reference_time),

@@ -7,7 +7,9 @@
 //! kept with its logits, so that a later check needs the candidate alone.
 //!
 //! A position is excused if its own first choice that differs was near a tie, or if it reads, from
-//! the context, what an earlier position left there after one, and nothing went wrong before that.
+//! the context, what an earlier position left there after one, and nothing went wrong before that. A
+//! tie is near if all numbers of the router agree as far as the arithmetic allows, and those of the
+//! experts that were exchanged lie together on the reference's side too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,7 +19,7 @@ use half::bf16;
 
 use super::locate::{Off, WIDTH_MIN, begins, distance};
 use super::probe::Cut;
-use super::rules::{Spot, limits};
+use super::rules::{Limits, Spot, limits};
 use super::run::{Ended, Pass, Runner, Watching};
 
 /// Values of a node at a position that a distance is taken from. All of them would be 3 MB at a
@@ -88,18 +90,53 @@ pub(crate) struct Question<'a> {
 /// What a candidate shows beside what the reference has shown.
 #[derive(Default)]
 struct Beside {
-    /// The first router that chose other experts, by spot, and how far its numbers are apart.
-    flips: HashMap<Spot, (usize, f64)>,
+    /// The first router that chose other experts, by spot.
+    flips: HashMap<Spot, Flip>,
     /// How far each node is off at the spots that ask.
     distances: HashMap<(Spot, usize), f64>,
+}
+
+/// A router that chose other experts.
+#[derive(Clone, Copy)]
+struct Flip {
+    /// Of the experts.
+    node: usize,
+    /// The node that went into it.
+    input: usize,
+    tie: Tie,
+}
+
+/// How near a tie was.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tie {
+    /// How far all numbers of a router are apart on both sides, in proportion.
+    pub(crate) distance: f64,
+    /// How far the reference's own numbers of the experts that were exchanged are apart, in units of
+    /// the spread of all of them.
+    pub(crate) gap: f64,
+}
+
+impl Tie {
+    /// NaN is no tie.
+    pub(crate) fn is_near(self, limits: &Limits) -> bool {
+        self.distance <= limits.router && self.gap <= limits.router_gap
+    }
+
+    /// The further one of each.
+    fn or_further(self, other: Self) -> Self {
+        Self {
+            distance: self.distance.max(other.distance),
+            gap: self.gap.max(other.gap),
+        }
+    }
 }
 
 /// What near ties excuse.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Excused {
     pub(crate) spots: HashSet<Spot>,
-    /// How far the numbers of their routers are apart at most.
-    pub(crate) apart: f64,
+    /// The furthest that their routers were from a tie.
+    pub(crate) furthest: Tie,
 }
 
 impl Question<'_> {
@@ -118,16 +155,22 @@ impl Question<'_> {
                 spot,
                 numbers,
             } => {
-                let (routing, node) = (routers[router].routing, routers[router].node);
+                let Router {
+                    routing,
+                    node,
+                    input,
+                    ..
+                } = routers[router];
                 let reference = kept
                     .numbers
                     .get(router)
                     .and_then(|of| of.get(spot.position));
-                if let Some(reference) = reference
-                    && chosen(reference, routing) != chosen(&numbers, routing)
-                {
-                    let apart = apart(reference, &numbers);
-                    beside.flips.entry(spot).or_insert((node, apart));
+                let tie = reference.and_then(|reference| tie(reference, &numbers, routing));
+                if let Some(tie) = tie {
+                    beside
+                        .flips
+                        .entry(spot)
+                        .or_insert(Flip { node, input, tie });
                 }
             }
             Given::Node { node, spot, sample } if asking.contains(&spot) => {
@@ -151,22 +194,27 @@ impl Question<'_> {
         let mut spoiled: Option<usize> = None;
         for cut in self.of.1 {
             for spot in cut.rows.clone().map(|position| cut.spot(position)) {
-                let flip = beside.flips.get(&spot);
-                let limit = limits(self.numerics, spot.path).router;
-                let own = flip.filter(|(_, apart)| *apart <= limit);
-                let apart = own.map_or(0.0, |(_, apart)| *apart);
+                let asks = asking.contains(&spot);
+                let limits = limits(self.numerics, spot.path);
+                // What is wrong before a router is no matter of its choice, and comes in with its
+                // input.
+                let came_in_right = |flip: &Flip| {
+                    let input = beside.distances.get(&(spot, flip.input));
+                    !asks || input.is_some_and(|distance| *distance <= limits.router)
+                };
+                let near = |flip: &&Flip| flip.tie.is_near(limits) && came_in_right(flip);
+                let own = beside.flips.get(&spot).filter(near);
                 let read = || {
                     let reader = self.first_reader(spot, beside)?;
                     spoiled.filter(|node| *node < reader).map(|_| reader)
                 };
-                let asks = asking.contains(&spot);
-                let own = own.map(|(node, _)| *node);
-                let from = own.or_else(|| asks.then(read).flatten());
-                if let Some(node) = from {
+                let read = || asks.then(read).flatten();
+                if let Some(node) = own.map(|flip| flip.node).or_else(read) {
                     spoiled = Some(spoiled.map_or(node, |before| before.min(node)));
                     if asks {
                         excused.spots.insert(spot);
-                        excused.apart = excused.apart.max(apart);
+                        let tie = own.map_or_else(Tie::default, |flip| flip.tie);
+                        excused.furthest = excused.furthest.or_further(tie);
                     }
                 }
             }
@@ -275,10 +323,24 @@ fn chosen(numbers: &[f32], routing: Routing) -> HashSet<usize> {
     order.into_iter().take(routing.n_used).collect()
 }
 
-/// How far what two routers say is apart, in proportion. What all numbers have in common chooses
-/// nothing, and would hide what does.
-fn apart(reference: &[f32], candidate: &[f32]) -> f64 {
-    distance(&centred(reference), &centred(candidate))
+/// How near a tie was where two sides choose other experts; none if they choose the same.
+pub(crate) fn tie(reference: &[f32], candidate: &[f32], routing: Routing) -> Option<Tie> {
+    let (here, there) = (chosen(reference, routing), chosen(candidate, routing));
+    let left_out = here.difference(&there).map(|expert| reference[*expert]);
+    let taken = there.difference(&here).map(|expert| {
+        // A side that says too little agrees in nothing.
+        reference.get(*expert).copied().unwrap_or(f32::NEG_INFINITY)
+    });
+    let best_left_out = left_out.reduce(f32::max)?;
+    let worst_taken = taken.reduce(f32::min).unwrap_or(f32::NEG_INFINITY);
+    // What all numbers have in common chooses nothing, and would hide what does.
+    let reference = centred(reference);
+    let squares = reference.iter().map(|number| f64::from(*number).powi(2));
+    let spread = (squares.sum::<f64>() / reference.len() as f64).sqrt();
+    Some(Tie {
+        distance: distance(&reference, &centred(candidate)),
+        gap: f64::from(best_left_out - worst_taken) / spread,
+    })
 }
 
 fn centred(numbers: &[f32]) -> Vec<f32> {

@@ -5,6 +5,7 @@ mod measured;
 mod planted;
 mod rules;
 mod stored;
+mod ties;
 
 use std::path::Path as FilePath;
 use std::sync::Arc;

@@ -121,6 +121,9 @@ pub struct Report {
     pub near_ties: usize,
     /// How far the numbers of those routers were from the reference's at most, in proportion.
     pub tie_distance: f64,
+    /// How far the numbers of the experts that were exchanged lay apart at most on the reference's
+    /// side, in units of the spread of all of its router's numbers.
+    pub tie_gap: f64,
     /// Where it was rejected first.
     pub first_bad: Option<FirstBad>,
     /// Time of the reference; 0 where its logits were remembered.
@@ -280,8 +283,8 @@ impl fmt::Display for Report {
         writeln!(f, "same best token: {:.1} %", 100.0 * self.argmax_agreement)?;
         writeln!(
             f,
-            "near ties of experts: {} (routers off by {:.4} at most)",
-            self.near_ties, self.tie_distance
+            "near ties of experts: {} (routers off by {:.4} at most, gaps of {:.4})",
+            self.near_ties, self.tie_distance, self.tie_gap
         )?;
         writeln!(
             f,

@@ -27,13 +27,14 @@ fn check(name: &str, subject: &Subjected) {
     let verdict = subject.verdict(subject.session(Precision::Fast), None);
     let report = report(&verdict);
     eprintln!(
-        "{name}: cosine {:.5}, kl max {:.5} mean {:.6}, same {:.1} %, ties {} ({:.4}), reference {:.0} ms, fast {:.0} ms",
+        "{name}: cosine {:.5}, kl max {:.5} mean {:.6}, same {:.1} %, ties {} ({:.4}, gap {:.4}), reference {:.0} ms, fast {:.0} ms",
         report.min_cosine,
         report.max_kl,
         report.mean_kl,
         100.0 * report.argmax_agreement,
         report.near_ties,
         report.tie_distance,
+        report.tie_gap,
         report.reference_ms,
         report.candidate_ms,
     );
