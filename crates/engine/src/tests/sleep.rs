@@ -196,6 +196,39 @@ fn a_prompt_in_the_place_of_a_stopped_proof_leaves_short_contexts_to_the_built_i
     }
 }
 
+/// The window asks for the proof, and a reply waits for it too: Stop ends the reply within a forward,
+/// and the proof goes on for the window.
+#[test]
+fn a_reply_is_stopped_also_while_somebody_else_has_the_card_proven() {
+    let engine = TwoDevices::new();
+    let model = engine.load(engine.spec(Mode::Probe, 1));
+    let (request, cancel, log) = request(&model, ask());
+    let next = engine.card.counts().submitted;
+    // One of the reply, and the first two of the proof, which comes before any other of the reply.
+    for forward in [3, 4, 5] {
+        engine.card.at_forward(next + forward, Fault::Stall);
+    }
+    engine.handle.generate(request).unwrap();
+    engine.card.wait_until_stalled();
+    engine.sleep();
+    let asked = engine
+        .handle
+        .recheck(Recheck::AfterSleep, &CancelToken::new());
+    engine.card.release();
+    engine.card.wait_until_stalled();
+    cancel.cancel();
+    engine.card.release();
+    engine.card.wait_until_stalled();
+    let end = end_of(&log);
+    let stopped = |end: &Event| matches!(end, Event::Finished { reason, .. } if *reason == FinishReason::Cancelled);
+    assert!(stopped(&end), "{end:?}");
+    // With the one that stands still.
+    assert_eq!(engine.card.counts().submitted, next + 5 + 1);
+    engine.card.release();
+    let answer = asked.unwrap().blocking_recv().unwrap();
+    assert!(matches!(answer, Rechecked::Kept(_)), "{answer:?}");
+}
+
 #[test]
 fn a_load_that_fails_after_a_sleep_leaves_the_proof_owed() {
     let engine = TwoDevices::new();

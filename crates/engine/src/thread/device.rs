@@ -51,7 +51,7 @@ impl Worker {
     }
 
     /// Proves the device on the prompt of a reply, which then begins.
-    pub(super) fn prove(&mut self, i: usize) {
+    pub(super) fn prove(&mut self, mut i: usize) {
         self.end_stopped();
         let Some(live) = &self.live else {
             return;
@@ -67,6 +67,8 @@ impl Worker {
         };
         let mut heard = |worker: &mut Self, done: usize, total: usize| {
             worker.inbox.take_in();
+            // The one that is proven on ends the proof itself.
+            i = worker.end_stopped_but(i);
             worker.sequences[i].say_proving(done, total);
             Step::Go
         };
@@ -101,13 +103,27 @@ impl Worker {
 
     /// Ends the replies that were stopped.
     pub(super) fn end_stopped(&mut self) {
+        self.end_stopped_but(usize::MAX);
+    }
+
+    /// Ends the replies that were stopped, but for one, and says where that one is then.
+    fn end_stopped_but(&mut self, kept: usize) -> usize {
         let now = self.now();
-        let stopped = |sequence: &mut crate::Sequence| sequence.cancel.is_cancelled();
+        let (mut at, mut kept_at) = (0, kept);
+        let stopped = |sequence: &mut crate::Sequence| {
+            let ends = at != kept && sequence.cancel.is_cancelled();
+            if ends && at < kept {
+                kept_at -= 1;
+            }
+            at += 1;
+            ends
+        };
         let stopped: Vec<_> = self.sequences.extract_if(.., stopped).collect();
         for mut sequence in stopped {
             sequence.finish(FinishReason::Cancelled);
             sequence.close(now, || (TurnCode::Internal, String::new()));
         }
+        kept_at
     }
 
     /// Takes the right to serve from what has it, and gives it back if the guard accepts it. None

@@ -88,6 +88,8 @@ impl Worker {
         };
         let mut heard = |worker: &mut Self, done: usize, total: usize| {
             worker.inbox.take_in();
+            // Whoever asked for the proof: who waits for a reply may stop that.
+            worker.end_stopped();
             let live = worker.sequences.iter_mut().filter(|s| s.is_live());
             live.for_each(|sequence| sequence.say_proving(done, total));
             Step::Go
