@@ -1,7 +1,9 @@
 //! A card that works, as far as a simulated one does: proven, rejected, without room.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use candor_app::AppPaths;
 use serde_json::Value;
@@ -152,6 +154,35 @@ fn a_card_that_computes_something_else_writes_nothing() {
         reason.starts_with(want) && reason.ends_with("so the CPU is used"),
         "{reason}"
     );
+}
+
+#[test]
+fn a_conversation_says_what_its_first_prompt_has_shown_of_the_card() {
+    let data = folder();
+    for (settings, device, code, said) in [
+        ("", "gpu", 0, "proven on "),
+        (WRONG, "auto", 0, "its answers differed"),
+        (WRONG, "gpu", 3, "Simulated GPU: "),
+    ] {
+        let driver = Folder::new(Driver::Simulated, settings).unwrap();
+        let mut command = candor();
+        driver.give_to(&mut command);
+        let words = format!("chat --backend {device} --check first-prompt --max-tokens 2");
+        command
+            .env("CANDOR_DATA_DIR", data.path())
+            .args(words.split_whitespace())
+            .arg(model())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"Hello\n").unwrap();
+        drop(stdin);
+        let ran = Ran::of(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(code), "{device}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{device}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use candor_app::headless::{
-    EngineHandle, FinishReason, GenerateOptions, GenerateRequest, LoadedModel, REPLY_TOKENS_MAX,
-    RequestError, Vocabulary,
+    Choice, EngineHandle, FinishReason, GenerateOptions, GenerateRequest, LoadedModel, Proof,
+    REPLY_TOKENS_MAX, RequestError, Vocabulary,
 };
 use serde_json::{Value, json};
 
@@ -52,6 +52,7 @@ enum Heard {
 /// A conversation under way.
 struct Chat<'a> {
     args: &'a Args,
+    choice: Choice,
     engine: EngineHandle,
     model: Arc<LoadedModel>,
     vocabulary: Vocabulary,
@@ -82,6 +83,7 @@ pub(crate) fn run(
     notice(&format!("Type a message. {COMMANDS}"));
     let mut chat = Chat {
         args,
+        choice,
         engine,
         model,
         vocabulary,
@@ -144,6 +146,19 @@ impl Chat<'_> {
         }
     }
 
+    /// The model by the proof that its prompt has just brought, or as something else computes it.
+    fn judged(&mut self) -> Option<Arc<LoadedModel>> {
+        let state = self.engine.state();
+        let now = state.borrow().model().cloned()?;
+        let before = &self.model;
+        let was_open = matches!(before.proof, Proof::Awaited(_)) && now.proof != before.proof;
+        let is_news = now.id == before.id && (was_open || now.device != before.device);
+        is_news.then(|| {
+            self.model = Arc::clone(&now);
+            now
+        })
+    }
+
     /// What helps where a message does not fit.
     fn way_out(&self) -> &'static str {
         if self
@@ -187,6 +202,7 @@ impl Chat<'_> {
             Err(error) => return Err(candor_app::headless::Failure::from(error).into()),
         };
         let reply = follow(&self.engine, request, &self.model.tokenizer, output)?;
+        let judged = self.judged();
         if reply.text.is_empty() {
             // A template could not tell a reply without a word from an answer.
             self.messages.pop();
@@ -197,6 +213,9 @@ impl Chat<'_> {
         output.line("")?;
         // The notice goes another way, and must not come before the end of the line.
         output.flush()?;
+        if let Some(judged) = judged {
+            notice(&self.choice.line(&judged));
+        }
         notice(&stats_line(&reply));
         if reply.finish == FinishReason::ContextFull {
             notice("The context is full: the next message may not fit. /clear starts anew.");
