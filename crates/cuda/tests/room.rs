@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -237,5 +238,58 @@ scenario!(
             (whole.ctx_len, whole.ctx_wished),
             (CONTEXT_TOKENS_DEFAULT, None)
         );
+    }
+);
+
+/// What the system maps around a page that is read, of what it has in memory anyway.
+const AROUND_BYTES: u64 = 64 << 10;
+
+/// Bytes of a file that are mapped into this process and in memory.
+fn resident(path: &Path) -> u64 {
+    let maps = fs::read_to_string("/proc/self/smaps").expect("the system tells");
+    let name = path.to_str().expect("a name of letters");
+    let (mut is_its, mut kilobytes) = (false, 0);
+    for line in maps.lines() {
+        // A mapping begins with its range and ends with its file; its figures follow.
+        match line.split_once(':') {
+            Some(("Rss", figure)) if is_its => {
+                let figure = figure.trim().trim_end_matches(" kB");
+                kilobytes += figure.parse::<u64>().expect("a figure");
+            }
+            Some((key, _)) if !key.contains('-') => {}
+            _ => is_its = line.ends_with(name),
+        }
+    }
+    kilobytes << 10
+}
+
+scenario!(
+    pages_of_the_file_are_let_go_once_the_weights_are_on_the_card,
+    "",
+    |library: Library| {
+        let folder = tempfile::tempdir().expect("there is room for it");
+        let path = folder.path().join("wide.gguf");
+        let wide = TinyModel::llama().layers(2).width(512, 2_048);
+        wide.quant("F32").write(&path).expect("it is written");
+        let model = model(&path);
+        let index = model.file.index();
+        let tensors = || index.tensors.iter();
+        let bytes: usize = tensors().map(|one| model.file.bytes(one).len()).sum();
+        let bytes = bytes as u64;
+        // As they are where the file has just been read, or was in use.
+        let read = tensors().map(|one| model.file.bytes(one).iter().map(|byte| u64::from(*byte)));
+        assert!(read.flatten().sum::<u64>() > 0, "it is no file of zeroes");
+        let before = resident(&path);
+        assert!(before >= bytes, "{before} of {bytes}");
+        let loaded = load(&mut CudaBackend::new(simulated()), &model).expect("it loads");
+        let uploaded = library.counters().uploaded_bytes();
+        assert!(uploaded >= bytes, "{uploaded} of {bytes}");
+        // The description at the file's beginning stays in use.
+        let stay = AROUND_BYTES * (tensors().count() as u64 + 1);
+        let after = resident(&path);
+        assert!(after <= stay && stay < bytes / 4, "{after} of {bytes}");
+        let mut session = loaded.open(options(64)).expect("it opens");
+        forward(&mut *session, &Batch::of_slot(SLOT, &[1, 2], Want::Logits));
+        assert_eq!(resident(&path), after, "a reply reads none of it");
     }
 );

@@ -238,9 +238,7 @@ impl LargeModel {
         for layer in 0..self.layers {
             // Those in which the types named Q4_K_M keep more bits.
             let eighth = self.layers / 8;
-            let more = layer < eighth
-                || layer >= 7 * self.layers / 8
-                || (layer - eighth).is_multiple_of(3) && layer > eighth;
+            let more = layer < eighth || layer >= 7 * self.layers / 8 || (layer - eighth) % 3 == 2;
             self.add_layer(&mut all, layer, if more { q6_k } else { q4_k });
         }
         all
