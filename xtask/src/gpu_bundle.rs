@@ -15,11 +15,58 @@ const BYTES_MAX: u64 = 60_000_000;
 /// What runs there.
 const SCRIPT: &str = include_str!("gpu_bundle.sh");
 
-/// Test programs that run on the machine's own driver.
-const TESTS: [&str; 2] = ["conformance", "golden"];
+/// A program of the folder.
+struct Part {
+    /// Its name there.
+    name: &'static str,
+    /// What builds it.
+    cargo: &'static [&'static str],
+    /// What cargo calls it: a folder of the golden models has the name of a test.
+    target: &'static str,
+}
 
-/// Runs the instructions of the simulated card on the real one, and writes down what they give.
-const RECORDER: &str = "record_instructions";
+/// All of them: the command line, the generator of models with random weights, the tests that run on
+/// the machine's own driver, what runs the instructions of the simulated card on the real one and
+/// writes down what they give, and what measures.
+const PARTS: &[Part] = &[
+    Part {
+        name: "candor",
+        cargo: &["build", "--package=candor", "--bin=candor"],
+        target: "candor",
+    },
+    Part {
+        name: "random-model",
+        cargo: &["build", "--package=candor-testkit", "--bin=random-model"],
+        target: "random-model",
+    },
+    Part {
+        name: "test-conformance",
+        cargo: &["test", "--no-run", DRIVER, CARD, "--test=conformance"],
+        target: "conformance",
+    },
+    Part {
+        name: "test-golden",
+        cargo: &["test", "--no-run", DRIVER, CARD, "--test=golden"],
+        target: "golden",
+    },
+    Part {
+        name: "record_instructions",
+        cargo: &[
+            "build",
+            "--package=candor-simcuda",
+            "--example=record_instructions",
+        ],
+        target: "record_instructions",
+    },
+    Part {
+        name: "card",
+        cargo: &["bench", "--no-run", CARD, "--bench=card"],
+        target: "card",
+    },
+];
+
+const CARD: &str = "--package=candor-cuda";
+const DRIVER: &str = "--features=real-driver";
 
 /// Makes the folder.
 ///
@@ -33,40 +80,9 @@ pub(crate) fn gpu_bundle() -> Result<()> {
         fs::remove_dir_all(&folder).context("the old folder")?;
     }
     fs::create_dir_all(&parts).context("the folder")?;
-
-    let release = project::target()?.join("release");
-    command::cargo(&["build", "--release", "--package", "candor"]).run()?;
-    put(&release.join("candor"), &parts.join("candor"))?;
-    let model = ["build", "--release", "--package", "candor-testkit"];
-    command::cargo(&model)
-        .argument("--bin")
-        .argument("random-model")
-        .run()?;
-    put(&release.join("random-model"), &parts.join("random-model"))?;
-    for test in TESTS {
-        let words = [
-            "test",
-            "--release",
-            "--package",
-            "candor-cuda",
-            "--test",
-            test,
-        ];
-        let cargo = command::cargo(&words).argument("--features=real-driver");
-        let program = built(cargo.argument("--no-run"), test)?;
-        // Not by its name alone: a folder of the golden models is called the same.
-        put(&program, &parts.join(format!("test-{test}")))?;
+    for part in PARTS {
+        put(&built(part)?, &parts.join(part.name))?;
     }
-    let recorder = command::cargo(&["build", "--release", "--package", "candor-simcuda"])
-        .argument("--example")
-        .argument(RECORDER);
-    put(&built(recorder, RECORDER)?, &parts.join(RECORDER))?;
-    let card = command::cargo(&["bench", "--package", "candor-cuda", "--bench", "card"]);
-    put(
-        &built(card.argument("--no-run"), "card")?,
-        &parts.join("card"),
-    )?;
-
     // Text and tables of numbers: packed, they are a fifth.
     let root = project::root();
     command::program("tar", &["--create", "--gzip", "--file"])
@@ -92,18 +108,23 @@ pub(crate) fn gpu_bundle() -> Result<()> {
     Ok(())
 }
 
-/// Builds what a command names; gives the program.
-fn built(cargo: command::Run, target: &str) -> Result<PathBuf> {
+/// Builds a program; gives the place where cargo put it.
+fn built(part: &Part) -> Result<PathBuf> {
+    let mut cargo = command::cargo(part.cargo);
+    // Benches are built so anyway, and do not know the word.
+    if part.cargo[0] != "bench" {
+        cargo = cargo.argument("--release");
+    }
     let messages = cargo
         .argument("--message-format=json-render-diagnostics")
         .quiet_output()?;
     let program = messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
-        let named = message["target"]["name"] == target;
+        let named = message["target"]["name"] == part.target;
         let program = message["executable"].as_str().filter(|_| named)?;
         Some(PathBuf::from(program))
     });
-    program.with_context(|| format!("cargo names no program of {target}"))
+    program.with_context(|| format!("cargo names no program of {}", part.target))
 }
 
 /// Copies a program without its symbols.
@@ -121,3 +142,6 @@ fn size(folder: &Path) -> Result<u64> {
     }
     Ok(sum)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Says whether Candor's kernels are right on this machine's card, and how fast they are.
 # Needs the NVIDIA driver, 25 GB of disk (or SCRATCH set to a folder that has them) and ten minutes.
-# Everything that it finds is in results/, the tables in results/tables.md.
+# Everything that it finds is in results/, the table in results/table.md.
 #
 # With SIMULATED set to a libsimcuda.so (crates/simcuda) all of it runs on that, in small: then the
 # script is known to run to its end, and the figures say nothing. The table says that it was so.
@@ -10,6 +10,7 @@ set -u
 cd "$(dirname "$0")" || exit 1
 here=$PWD
 results=${RESULTS:-$here/results}
+table=$results/table.md
 mkdir -p "${SCRATCH:-$here}" "$results" parts
 # A folder of our own: it is removed at the end, and SCRATCH may hold what is somebody's.
 scratch=$(mktemp -d "${SCRATCH:-$here}/candor-scratch.XXXXXX") || exit 1
@@ -41,13 +42,26 @@ within() {
     timeout "$limit" "$@"
 }
 
-# The name of a step, then its command; what it prints goes into a file of that name.
+# The name of a step, then its command; what it prints goes into a file of that name. Rows of tables
+# in it become rows of ours.
 step() {
     name=$1
     shift
     start=$(date +%s)
     if "$@" >"$results/$name.txt" 2>&1; then word=passed; else word=FAILED; failed=1; fi
-    echo "| $name | $word | $(($(date +%s) - start)) s |" | tee -a "$results/tables.md"
+    row "$name" "$word" "$(($(date +%s) - start)) s"
+    sed -n -e '/^| what /d' -e '/^|---/d' -e "s/^| /| $name: /p" "$results/$name.txt" >>"$table"
+}
+
+row() {
+    echo "| $1 | $2 | $3 |" | tee -a "$table"
+}
+
+# What the guard said of a model, from the last line of JSON that `candor verify` prints.
+verdict() {
+    field() { tail -n 1 "$results/verify-$1.txt" | sed -n "s/.*\"$2\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
+    row "verify-$1: verdict of the guard" "$(field "$1" verdict), $(field "$1" positions) positions" \
+        "lowest match $(field "$1" min_cosine), largest divergence $(field "$1" max_kl)"
 }
 
 {
@@ -60,9 +74,9 @@ step() {
     fi
     date -u +%Y-%m-%d
     echo
-    echo "| step | outcome | time |"
+    echo "| what | found | beside |"
     echo "|---|---|---|"
-} >"$results/tables.md"
+} >"$table"
 
 step conformance within 90 parts/test-conformance
 step golden within 45 parts/test-golden
@@ -80,13 +94,9 @@ for start in first second; do
 done
 for shape in "$dense" "$experts"; do
     step "verify-$shape" within 60 parts/candor verify --json "$scratch/$shape.gguf"
+    verdict "$shape"
 done
 step speed within 120 parts/card $scale "$scratch/$dense.gguf" "$scratch/$experts.gguf"
-{
-    echo
-    cat "$results/start-first.txt" "$results/start-second.txt"
-    cat "$results"/verify-*.txt
-    cat "$results/speed.txt"
-} >>"$results/tables.md"
-cat "$results/tables.md"
+echo
+cat "$table"
 exit $failed

@@ -1,5 +1,5 @@
-//! What a card does in a second: `card [--small|--simulated] [--load-only] [MODEL...]` prints tables
-//! in Markdown.
+//! What a card does in a second: `card [--small|--simulated] [--load-only] [MODEL...]` prints a table
+//! in Markdown, of which the script of `cargo xtask gpu-bundle` takes the rows into its own.
 //!
 //! Rates of every storage type when a vector is multiplied, and of each model: how fast replies are
 //! written, with captured launches and step by step, behind contexts of several lengths; how fast
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use candor_arch::{GraphBuilder, Node, Op};
 use candor_backend::{
     Backend, Batch, CancelToken, KvType, Loaded, Model, OpenOptions, Outcome, Part, Precision,
-    Progress, Rows, Session, SlotId, Step, Want,
+    Progress, Session, SlotId, Step, Want,
 };
 use candor_cuda::{CudaBackend, CudaDevice};
 use candor_modelfile::ModelFile;
@@ -36,7 +36,7 @@ const CHUNK: usize = 512;
 const QUESTIONS: usize = 2_000;
 
 /// How much is measured.
-struct Scale {
+pub(crate) struct Scale {
     /// Outputs and inputs of the matrices.
     matrix: (usize, usize),
     /// Matrices one after the other.
@@ -44,13 +44,13 @@ struct Scale {
     repeats: usize,
     /// Tokens written.
     written: usize,
-    contexts: &'static [usize],
-    prompts: &'static [usize],
+    pub(crate) contexts: &'static [usize],
+    pub(crate) prompts: &'static [usize],
     stops: usize,
 }
 
 /// A card: matrices far larger than its caches.
-const REAL: Scale = Scale {
+pub(crate) const REAL: Scale = Scale {
     matrix: (16_384, 8_192),
     matrices: 8,
     repeats: 20,
@@ -61,7 +61,7 @@ const REAL: Scale = Scale {
 };
 
 /// A simulated one.
-const SMALL: Scale = Scale {
+pub(crate) const SMALL: Scale = Scale {
     matrix: (256, 512),
     matrices: 1,
     repeats: 1,
@@ -70,6 +70,9 @@ const SMALL: Scale = Scale {
     prompts: &[24],
     stops: 1,
 };
+
+/// What takes a row of the table: what was measured, what was found, and what it is to be held against.
+pub(crate) type Rows<'a> = &'a mut dyn FnMut(&str, String, String);
 
 fn main() -> Answer<()> {
     // `cargo bench` adds a word of its own.
@@ -86,20 +89,32 @@ fn main() -> Answer<()> {
     };
     let device = device()?;
     println!("Card: {} ({} bytes)\n", device.name, device.total_bytes);
+    println!("| what | found | beside |\n|---|---|---|");
+    let mut rows = |what: &str, found: String, beside: String| {
+        println!("| {what} | {found} | {beside} |");
+    };
+    let paths = models.iter().map(Path::new);
     if is_given("--load-only") {
-        for model in &models {
-            let model = model_at(Path::new(model))?;
-            let start = Instant::now();
-            load(CudaBackend::new(device.clone()), &model)?;
-            println!("loaded in {:.1} s\n", start.elapsed().as_secs_f64());
+        for path in paths {
+            let model = model_at(path)?;
+            loaded(&device, (&model, path), &mut rows)?;
         }
         return Ok(());
     }
-    types(&device, &scale)?;
-    for model in models {
-        of_model(&device, &scale, Path::new(&model))?;
-    }
-    Ok(())
+    measure(&device, &scale, &paths.collect::<Vec<_>>(), &mut rows)
+}
+
+/// All that is measured of a card and of models on it.
+pub(crate) fn measure(
+    device: &CudaDevice,
+    scale: &Scale,
+    models: &[&Path],
+    rows: Rows<'_>,
+) -> Answer<()> {
+    types(device, scale, rows)?;
+    models
+        .iter()
+        .try_for_each(|model| of_model(device, scale, model, &mut *rows))
 }
 
 fn device() -> Answer<CudaDevice> {
@@ -136,7 +151,7 @@ fn open(loaded: &dyn Loaded, tokens: usize) -> Answer<Box<dyn Session>> {
 fn forward(session: &mut dyn Session, tokens: &[u32], cancel: &CancelToken) -> Answer<Outcome> {
     let batch = Batch::of_slot(SLOT, tokens, Want::Top { k: 1 });
     let ticket = session.submit(&batch, cancel)?;
-    Ok(session.collect(ticket, &mut Rows::default())?)
+    Ok(session.collect(ticket, &mut candor_backend::Rows::default())?)
 }
 
 /// Reads so many tokens, in chunks.
@@ -163,20 +178,18 @@ fn write(session: &mut dyn Session, tokens: usize) -> Answer<f64> {
     Ok(tokens as f64 / start.elapsed().as_secs_f64())
 }
 
-fn types(device: &CudaDevice, scale: &Scale) -> Answer<()> {
-    println!("| type | bytes of weights a token | GB/s |\n|---|---|---|");
+fn types(device: &CudaDevice, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
     for quant in candor_quant::TYPES {
         let (model, bytes) = chain(quant, scale)?;
         let loaded = load(CudaBackend::new(device.clone()), &model)?;
         let mut session = open(&*loaded, 256)?;
         let rate = write(&mut *session, scale.repeats)?;
-        println!(
-            "| {} | {bytes} | {:.1} |",
-            quant.name,
-            rate * bytes as f64 / 1e9
+        rows(
+            &format!("{}, GB/s of its products", quant.name),
+            format!("{:.1}", rate * bytes as f64 / 1e9),
+            format!("{bytes} bytes a token"),
         );
     }
-    println!();
     Ok(())
 }
 
@@ -262,23 +275,50 @@ fn model_at(path: &Path) -> Answer<Arc<Model>> {
     Ok(Arc::new(Model { file, graph }))
 }
 
-fn of_model(device: &CudaDevice, scale: &Scale, path: &Path) -> Answer<()> {
-    let model = model_at(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+fn name_of(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into()
+}
+
+/// Loads a model, and says how long it took.
+fn loaded(
+    device: &CudaDevice,
+    (model, path): (&Arc<Model>, &Path),
+    rows: Rows<'_>,
+) -> Answer<Box<dyn Loaded>> {
     let start = Instant::now();
-    let loaded = load(CudaBackend::new(device.clone()), &model)?;
-    println!("{name}: loaded in {:.1} s\n", start.elapsed().as_secs_f64());
+    let loaded = load(CudaBackend::new(device.clone()), model)?;
+    let took = format!("{:.1} s", start.elapsed().as_secs_f64());
+    rows(
+        &format!("{}, loaded with its kernels", name_of(path)),
+        took,
+        String::new(),
+    );
+    Ok(loaded)
+}
+
+fn of_model(device: &CudaDevice, scale: &Scale, path: &Path, rows: Rows<'_>) -> Answer<()> {
+    let model = model_at(path)?;
+    let name = name_of(path);
+    let loaded = loaded(device, (&model, path), rows)?;
     let captured = written(&*loaded, scale)?;
-    let reading = reading(&*loaded, scale)?;
+    let mut of_this = |what: &str, found: String, beside: String| {
+        rows(&format!("{name}, {what}"), found, beside);
+    };
+    reading(&*loaded, scale, &mut of_this)?;
     // One at a time: a card may have no room for two.
     drop(loaded);
     let loaded = load(CudaBackend::new(device.clone()).stepwise(), &model)?;
     let stepwise = written(&*loaded, scale)?;
-    println!("| what | captured | step by step |\n|---|---|---|");
     for ((context, captured), stepwise) in scale.contexts.iter().zip(captured).zip(stepwise) {
-        println!("| written a second after {context} | {captured:.1} | {stepwise:.1} |");
+        of_this(
+            &format!("written a second after {context}"),
+            format!("{captured:.1} in graphs"),
+            format!("{stepwise:.1} step by step"),
+        );
     }
-    println!("{reading}");
     Ok(())
 }
 
@@ -303,10 +343,11 @@ fn question(loaded: &dyn Loaded) -> Answer<f64> {
 }
 
 /// The rows on questions, prompts and stops.
-fn reading(loaded: &dyn Loaded, scale: &Scale) -> Answer<String> {
-    let mut rows = format!(
-        "| µs of a question to the card's thread, two a token | {:.1} | |\n",
-        question(loaded)?
+fn reading(loaded: &dyn Loaded, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
+    rows(
+        "a question to the card's thread, two a token",
+        format!("{:.1} µs", question(loaded)?),
+        String::new(),
     );
     let never = CancelToken::new();
     for &tokens in scale.prompts {
@@ -316,14 +357,17 @@ fn reading(loaded: &dyn Loaded, scale: &Scale) -> Answer<String> {
         let start = Instant::now();
         read(&mut *session, tokens, &never)?;
         let rate = tokens as f64 / start.elapsed().as_secs_f64();
-        rows.push_str(&format!("| read a second of {tokens} | {rate:.1} | |\n"));
+        rows(
+            &format!("read a second of {tokens}"),
+            format!("{rate:.1}"),
+            String::new(),
+        );
     }
-    rows.push_str(&stops(loaded, scale)?);
-    Ok(rows)
+    stops(loaded, scale, rows)
 }
 
 /// From the stop of a long prompt to the answer, in milliseconds.
-fn stops(loaded: &dyn Loaded, scale: &Scale) -> Answer<String> {
+fn stops(loaded: &dyn Loaded, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
     let tokens = scale.prompts.last().copied().unwrap_or(CHUNK);
     let mut session = open(loaded, tokens)?;
     let mut took = Vec::new();
@@ -344,11 +388,13 @@ fn stops(loaded: &dyn Loaded, scale: &Scale) -> Answer<String> {
         session.reset(SLOT)?;
     }
     took.sort_by(f64::total_cmp);
-    Ok(match (took.get(took.len() / 2), took.last()) {
-        (Some(median), Some(worst)) => format!(
-            "| stop of {} prompts, ms | median {median:.1} | worst {worst:.1} |\n",
-            took.len()
+    let (found, beside) = match (took.get(took.len() / 2), took.last()) {
+        (Some(median), Some(worst)) => (
+            format!("median {median:.1} ms of {}", took.len()),
+            format!("worst {worst:.1} ms"),
         ),
-        _ => String::from("| stop | every prompt was read before | |\n"),
-    })
+        _ => (String::from("every prompt was read before"), String::new()),
+    };
+    rows(&format!("stop of a prompt of {tokens}"), found, beside);
+    Ok(())
 }
