@@ -136,8 +136,9 @@ macro_rules! planted {
     };
 }
 
-/// A small model of the usual form, and one with experts.
+/// A small model of the usual form, one with groups of heads, and one with experts.
 const DENSE: &str = "s04-llama-q8_0.gguf";
+const GROUPED: &str = "s01-llama-f32.gguf";
 const EXPERTS: &str = "s33-granitemoe-q8_0.gguf";
 
 /// The rules by which bugs are found; the first that a position breaks is named.
@@ -159,8 +160,35 @@ planted! {
     /// The first half of a query is that of the next head.
     a_wrong_head: "mutate=attention_decode_4:shift:ld.global.v4.f32:1:128",
         DENSE, COSINE, "blk.0.attn";
-    /// The results of other experts are summed.
-    a_wrong_expert: "mutate=experts_sum:shift:ld.global.f32:1:4",
+    /// In prompts, a head reads the keys and values of another one than its group's.
+    a_wrong_head_of_a_prompt: "mutate=attention_prefill_64:swap:div.s32:2:rem.s32",
+        GROUPED, COSINE, "blk.0.attn";
+    /// The scale of what lies between, in the product with an expert's matrix, is the next one.
+    a_wrong_scale_of_an_expert: "mutate=experts_sum:shift:ld.global.f32:1:4",
+        EXPERTS, COSINE, "blk.0.ffn_experts";
+    /// The router's number for an expert stands with the next one.
+    a_wrong_expert_of_the_router: "mutate=experts_router:shift:st.global.f32:1:4",
+        EXPERTS, COSINE, "blk.0.ffn_experts";
+    /// Each choice stands where the next one belongs, and counts with its share.
+    a_wrong_expert_of_the_choice: "fresh=0,mutate=experts_choose:shift:st.global.u32:1:4",
+        EXPERTS, COSINE, "blk.0.ffn_experts";
+    /// The expert behind each of the best is chosen, and behind the last one that is none.
+    an_expert_that_is_not_there: "mutate=experts_choose:swap:not.b32:2:neg.s32",
+        EXPERTS, NUMBERS, "blk.0.ffn_experts";
+    /// Gate and up are those of the expert that is next in the list.
+    a_wrong_expert_of_gate_and_up: "mutate=gated_ffn_decode_1:shift:ld.global.u32:2:4",
+        EXPERTS, COSINE, "blk.0.ffn_experts";
+    /// Likewise down.
+    a_wrong_expert_of_down: "mutate=experts_sum:shift:ld.global.s32:1:4",
+        EXPERTS, COSINE, "blk.0.ffn_experts";
+    /// In prompts, which are sorted by experts: no part of the list says whose it is.
+    a_wrong_expert_of_the_sorted_rows: "fresh=0,mutate=experts_sort:drop:st.global.u32:17",
+        EXPERTS, COSINE, "blk.0.ffn_experts";
+    /// Each part of that list is multiplied with the matrices of the next part's expert.
+    a_wrong_expert_of_a_tile: "fresh=0,mutate=tiles_product:shift:ld.global.s32:1:16",
+        EXPERTS, COSINE, "blk.0.ffn_experts";
+    /// What another expert gave is counted with a row's share.
+    a_wrong_expert_of_the_sum: "fresh=0,mutate=experts_combine:shift:ld.global.s32:1:4",
         EXPERTS, COSINE, "blk.0.ffn_experts";
     /// Every row of the context stands where the next one belongs, and the first was never written.
     a_row_of_the_context_that_is_no_number: "mutate=rope_append:shift:st.global.u16:3:64",
