@@ -29,9 +29,6 @@ type Answer<T> = Result<T, Box<dyn Error>>;
 
 const SLOT: SlotId = SlotId(0);
 
-/// Rows read together while a context is filled.
-const CHUNK: usize = 512;
-
 /// Questions that are timed together.
 const QUESTIONS: usize = 2_000;
 
@@ -44,6 +41,8 @@ pub(crate) struct Scale {
     repeats: usize,
     /// Tokens written.
     written: usize,
+    /// Rows read together while a context is filled.
+    chunk: usize,
     pub(crate) contexts: &'static [usize],
     pub(crate) prompts: &'static [usize],
     stops: usize,
@@ -55,6 +54,7 @@ pub(crate) const REAL: Scale = Scale {
     matrices: 8,
     repeats: 20,
     written: 64,
+    chunk: 512,
     contexts: &[128, 4_096, 16_384],
     prompts: &[512, 4_096],
     stops: 20,
@@ -66,6 +66,7 @@ pub(crate) const SMALL: Scale = Scale {
     matrices: 1,
     repeats: 1,
     written: 2,
+    chunk: 12,
     contexts: &[16],
     prompts: &[24],
     stops: 1,
@@ -155,10 +156,14 @@ fn forward(session: &mut dyn Session, tokens: &[u32], cancel: &CancelToken) -> A
 }
 
 /// Reads so many tokens, in chunks.
-fn read(session: &mut dyn Session, tokens: usize, cancel: &CancelToken) -> Answer<Outcome> {
+fn read(
+    session: &mut dyn Session,
+    (tokens, chunk): (usize, usize),
+    cancel: &CancelToken,
+) -> Answer<Outcome> {
     let vocabulary = session.vocabulary() as u32;
     let ids: Vec<u32> = (0..tokens as u32).map(|i| i * 7 % vocabulary).collect();
-    for chunk in ids.chunks(CHUNK) {
+    for chunk in ids.chunks(chunk) {
         if forward(session, chunk, cancel)? == Outcome::Cancelled {
             return Ok(Outcome::Cancelled);
         }
@@ -326,7 +331,7 @@ fn of_model(device: &CudaDevice, scale: &Scale, path: &Path, rows: Rows<'_>) -> 
 fn written(loaded: &dyn Loaded, scale: &Scale) -> Answer<Vec<f64>> {
     let rate = |context: &usize| {
         let mut session = open(loaded, context + scale.written + 2)?;
-        read(&mut *session, *context, &CancelToken::new())?;
+        read(&mut *session, (*context, scale.chunk), &CancelToken::new())?;
         write(&mut *session, scale.written)
     };
     scale.contexts.iter().map(rate).collect()
@@ -352,10 +357,10 @@ fn reading(loaded: &dyn Loaded, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
     let never = CancelToken::new();
     for &tokens in scale.prompts {
         let mut session = open(loaded, tokens)?;
-        read(&mut *session, tokens, &never)?;
+        read(&mut *session, (tokens, scale.chunk), &never)?;
         session.reset(SLOT)?;
         let start = Instant::now();
-        read(&mut *session, tokens, &never)?;
+        read(&mut *session, (tokens, scale.chunk), &never)?;
         let rate = tokens as f64 / start.elapsed().as_secs_f64();
         rows(
             &format!("read a second of {tokens}"),
@@ -368,7 +373,7 @@ fn reading(loaded: &dyn Loaded, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
 
 /// From the stop of a long prompt to the answer, in milliseconds.
 fn stops(loaded: &dyn Loaded, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
-    let tokens = scale.prompts.last().copied().unwrap_or(CHUNK);
+    let tokens = scale.prompts.last().copied().unwrap_or(scale.chunk);
     let mut session = open(loaded, tokens)?;
     let mut took = Vec::new();
     for i in 0..scale.stops {
@@ -379,7 +384,7 @@ fn stops(loaded: &dyn Loaded, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
             theirs.cancel();
             Instant::now()
         });
-        let outcome = read(&mut *session, tokens, &cancel)?;
+        let outcome = read(&mut *session, (tokens, scale.chunk), &cancel)?;
         let end = Instant::now();
         let stopped = stopper.join().map_err(|_| "the stopping thread")?;
         if outcome == Outcome::Cancelled {

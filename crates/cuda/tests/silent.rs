@@ -4,30 +4,22 @@
 #![cfg(not(feature = "real-driver"))]
 
 mod common;
+#[path = "common/replies.rs"]
+mod replies;
 
-use std::path::Path;
-use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candor_backend::{
     Backend, Batch, CancelToken, LoadError, Loaded, Outcome, Part, Progress, Rows, Session,
     SessionError, Step, Unavailable, Want,
 };
-use candor_cpu::{CpuBackend, CpuConfig};
 use candor_cuda::{Cards, CudaBackend, Patience};
-use candor_engine::{
-    Engine, EngineConfig, EngineHandle, EngineState, Event, GenerateOptions, GenerateRequest,
-    LoadOptions, LoadSpec, LoadedModel, Sampling, TextSide, TurnLog, WhyNot,
-};
+use candor_engine::{EngineHandle, EngineState, Event, WhyNot};
 use simcuda::{Library, scenario};
 
 use common::{SLOT, forward, golden_model, load, options, simulated};
-
-const PROMPT: [u32; 12] = [5, 9, 2, 33, 7, 7, 1, 40, 21, 3, 8, 4];
-
-/// A small model of the usual form.
-const MODEL: &str = "s04-llama-q8_0.gguf";
+use replies::{MODEL, PROMPT, Running, TOKENS, await_tokens, engine, events, spec, tokens};
 
 /// One whose state is sums, of which a forward changes all.
 const RECURRENT: &str = "s19-qwen35-q4_k_m.gguf";
@@ -429,87 +421,16 @@ scenario!(
     }
 );
 
-/// An engine with the simulated card before the processor, and a model that the card serves.
-struct Running {
-    handle: EngineHandle,
-    model: Arc<LoadedModel>,
-}
-
-impl Running {
-    fn new() -> Self {
-        let handle = engine();
-        let model = handle.load(spec()).expect("it is taken").wait();
-        let model = model.expect("it loads");
-        assert!(model.passed_over.is_empty(), "{:?}", model.passed_over);
-        Self { handle, model }
-    }
-
-    fn reply(&self) -> (CancelToken, Arc<TurnLog>) {
-        let cancel = CancelToken::new();
-        let options = GenerateOptions {
-            ends: candor_engine::EndTokens::Ignore,
-            ..GenerateOptions::new(PROMPT.to_vec(), Sampling::greedy(), TOKENS)
-        };
-        let request = GenerateRequest::new(&self.model, options, cancel.clone());
-        let log = self.handle.generate(request.expect("it is one"));
-        (cancel, log.expect("it is taken"))
-    }
-}
-
-/// Of a reply.
-const TOKENS: usize = 300;
-
-fn engine() -> EngineHandle {
-    let config = EngineConfig {
-        clock: Arc::new(Instant::now),
-        available_memory: Arc::new(|| None),
-        with_sleep: Arc::new(|| None),
-    };
-    let card = CudaBackend::among(&cards(), simulated());
-    let cpu = CpuBackend::new(CpuConfig::new(1));
-    let backends: Vec<Box<dyn Backend>> = vec![Box::new(card), Box::new(cpu)];
-    Engine::spawn(config, backends).expect("there is a thread for it")
-}
-
-fn spec() -> LoadSpec {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/models");
-    LoadSpec {
-        options: LoadOptions {
-            ctx_len: Some(512),
-            text: TextSide::IdsOnly,
-            ..LoadOptions::default()
-        },
-        probe: Some(PROMPT.to_vec()),
-        ..LoadSpec::new(folder.join(MODEL))
-    }
-}
-
-/// Waits until so many tokens are written.
-fn await_tokens(log: &TurnLog, count: usize) {
-    while tokens(log) < count {
-        assert!(!log.has_ended(), "it ended too soon: {:?}", log.read(0));
-        log.wait(log.len(), Duration::from_millis(5));
-    }
-}
-
-fn events(log: &TurnLog) -> Vec<Event> {
-    let mut all = Vec::new();
-    while let more @ [_, ..] = &log.read(all.len() as u64)[..] {
-        all.extend(more.iter().map(|entry| entry.event.clone()));
-    }
-    all
-}
-
-fn tokens(log: &TurnLog) -> usize {
-    let is_token = |event: &&Event| matches!(event, Event::Token { .. });
-    events(log).iter().filter(is_token).count()
+/// An engine whose card has [`PATIENCE`].
+fn impatient() -> EngineHandle {
+    engine(CudaBackend::among(&cards(), simulated()))
 }
 
 scenario!(
     a_reply_goes_on_with_the_processor_where_the_driver_hangs,
     "",
     |library: Library| {
-        let running = Running::new();
+        let running = Running::new(impatient());
         let (_, log) = running.reply();
         await_tokens(&log, 3);
         hang(library, "cuGraphLaunch");
@@ -555,7 +476,7 @@ scenario!(
     a_load_goes_on_with_the_processor_where_the_driver_hangs,
     "hang=cuMemAlloc_v2",
     |_| {
-        let handle = engine();
+        let handle = impatient();
         let model = handle.load(spec()).expect("it is taken").wait();
         let model = model.expect("it loads");
         let [passed] = &model.passed_over[..] else {
@@ -574,7 +495,7 @@ scenario!(
     the_engine_ends_while_the_driver_hangs,
     "",
     |library: Library| {
-        let running = Running::new();
+        let running = Running::new(impatient());
         let (_, log) = running.reply();
         await_tokens(&log, 3);
         assert!(simcuda::scenario::at_exit(wait_for_ever));

@@ -3,15 +3,20 @@
 #![cfg(not(feature = "real-driver"))]
 
 mod common;
+#[path = "common/replies.rs"]
+mod replies;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use candor_backend::{Batch, CancelToken, Loaded, Model, Outcome, Rows, Session, Want};
 use candor_cuda::CudaBackend;
+use candor_engine::{Event, FinishReason, TurnLog};
 use candor_testkit::large::LargeModel;
 use simcuda::{Library, scenario};
 
 use common::{SLOT, forward, golden_model, load, model, options, simulated};
+use replies::{Running, TOKENS, await_tokens, engine, events, tokens};
 
 /// More than the tensor cores' rows of one tile.
 const PROMPT: usize = 70;
@@ -241,6 +246,55 @@ scenario!(steps_give_what_their_graph_gives, "", |library: Library| {
         "of the first backend alone"
     );
 });
+
+/// How a reply ends that was stopped: the events behind its last token.
+fn check_stopped(log: &TurnLog) {
+    assert!(log.wait_for_end(Duration::from_secs(60)));
+    let events = events(log);
+    let ended = |event: &Event| matches!(event, Event::Finished { reason, .. } if *reason == FinishReason::Cancelled);
+    assert!(events.last().is_some_and(ended), "{events:?}");
+}
+
+scenario!(
+    a_stop_before_a_reply_launches_nothing,
+    "",
+    |library: Library| {
+        let running = Running::new(engine(CudaBackend::new(simulated())));
+        let launches = library.counters().launches();
+        let cancelled = CancelToken::new();
+        cancelled.cancel();
+        let log = running.reply_to(&replies::PROMPT, &cancelled);
+        check_stopped(&log);
+        assert_eq!(tokens(&log), 0);
+        assert_eq!(library.counters().launches(), launches);
+        running.handle.shutdown();
+    }
+);
+
+scenario!(
+    a_stop_ends_a_reply_with_the_token_under_way,
+    "",
+    |library: Library| {
+        let running = Running::new(engine(CudaBackend::new(simulated())));
+        let before = library.counters();
+        let (cancel, log) = running.reply();
+        await_tokens(&log, 3);
+        cancel.cancel();
+        check_stopped(&log);
+        let written = tokens(&log);
+        assert!((3..TOKENS).contains(&written), "{written}");
+        let after = library.counters();
+        // The first token is the prompt's; behind the last one a further one was at most begun.
+        let forwards = after.graph_launches() - before.graph_launches();
+        let of_written = written as u64 - 1;
+        assert!(
+            (of_written..=of_written + 1).contains(&forwards),
+            "{forwards} forwards for {written} tokens"
+        );
+        running.handle.shutdown();
+        assert_eq!(library.counters().launches(), after.launches());
+    }
+);
 
 scenario!(
     two_forwards_are_under_way_at_once,
