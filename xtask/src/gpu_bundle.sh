@@ -57,6 +57,13 @@ row() {
     echo "| $1 | $2 | $3 |" | tee -a "$table"
 }
 
+# How long the driver translated kernels: what the first start took longer than the second.
+translation() {
+    seconds() { sed -n 's/^| .* | \([0-9.]*\) s |.*/\1/p' "$results/start-$1.txt"; }
+    took=$(echo "$(seconds first) $(seconds second)" | awk '{ printf "%.1f", $1 - $2 }')
+    row "first start: kernels translated" "$took s" "what it took longer than the second"
+}
+
 # What the guard said of a model, from the last line of JSON that `candor verify` prints.
 verdict() {
     field() { tail -n 1 "$results/verify-$1.txt" | sed -n "s/.*\"$2\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
@@ -92,6 +99,7 @@ export CUDA_CACHE_PATH
 for start in first second; do
     step "start-$start" within 25 parts/card $scale --load-only "$scratch/$dense.gguf"
 done
+translation
 for shape in "$dense" "$experts"; do
     step "verify-$shape" within 60 parts/candor verify --json "$scratch/$shape.gguf"
     verdict "$shape"
