@@ -2,7 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use candor_app::wire::{Code, WireError};
+use candor_app::wire::Code;
+use candor_app::{Error, Phrase};
 use url::Url;
 
 use crate::graphics;
@@ -22,16 +23,19 @@ pub(crate) enum NotOpened {
     NoProgram,
 }
 
-impl From<NotOpened> for WireError {
+impl From<NotOpened> for Error {
     fn from(not_opened: NotOpened) -> Self {
         let sentence = match not_opened {
-            NotOpened::Refused => "Only web and mail addresses are opened.",
-            NotOpened::NoProgram => "No program was found that opens this address.",
+            NotOpened::Refused => Phrase::new(
+                "Only web and mail addresses are opened.",
+                "Geöffnet werden nur Adressen von Webseiten und E-Mails.",
+            ),
+            NotOpened::NoProgram => Phrase::new(
+                "No program was found that opens this address.",
+                "Kein Programm wurde gefunden, das diese Adresse öffnet.",
+            ),
         };
-        Self {
-            code: Code::Internal,
-            message: sentence.to_owned(),
-        }
+        Self::new(Code::Internal, sentence)
     }
 }
 

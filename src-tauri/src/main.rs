@@ -183,7 +183,7 @@ fn take_in(app: &AppHandle, paths: Vec<PathBuf>) {
     std::thread::spawn(move || {
         let opened = app.state::<Opened>();
         for path in texts {
-            let added = opened.app().and_then(|app| Ok(app.add_file_card(&path)?));
+            let added = opened.answer(|app| app.add_file_card(&path));
             // It fails only while the windows are being closed.
             let _ = match added {
                 Ok(card) => app.emit("card", card),

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
+use candor_app::{Phrase, Tongue};
 use tauri::WebviewWindow;
 
 /// The file that was picked, when it has been; none if the person thought better of it.
@@ -26,13 +27,29 @@ pub(crate) enum Wanted {
     Report,
 }
 
+impl Wanted {
+    /// What the system's dialog is called.
+    fn title(&self) -> Phrase {
+        match self {
+            Self::Model => Phrase::new("Open a model file", "Modelldatei öffnen"),
+            Self::TextFile => Phrase::new(
+                "Add a text file to the message",
+                "Der Nachricht eine Textdatei hinzufügen",
+            ),
+            Self::Conversations => Phrase::new("Import conversations", "Gespräche importieren"),
+            Self::NewFile(_) => Phrase::new("Export conversations", "Gespräche exportieren"),
+            Self::Report => Phrase::new("Save the report", "Bericht speichern"),
+        }
+    }
+}
+
 /// Lets a person pick a file.
 pub(crate) trait FilePicker: Send + Sync {
     /// Asks; the window stays usable meanwhile.
-    fn pick(&self, parent: &WebviewWindow, wanted: Wanted) -> Picked;
+    fn pick(&self, parent: &WebviewWindow, wanted: Wanted, tongue: Tongue) -> Picked;
 
     /// Asks for a folder.
-    fn pick_folder(&self, parent: &WebviewWindow) -> Picked;
+    fn pick_folder(&self, parent: &WebviewWindow, tongue: Tongue) -> Picked;
 }
 
 /// GTK's own dialog: it needs neither a portal nor a session bus, which bare window managers
@@ -40,21 +57,29 @@ pub(crate) trait FilePicker: Send + Sync {
 pub(crate) struct NativePicker;
 
 impl FilePicker for NativePicker {
-    fn pick(&self, parent: &WebviewWindow, wanted: Wanted) -> Picked {
-        let dialog = rfd::AsyncFileDialog::new().set_parent(parent);
+    fn pick(&self, parent: &WebviewWindow, wanted: Wanted, tongue: Tongue) -> Picked {
+        let dialog = rfd::AsyncFileDialog::new()
+            .set_parent(parent)
+            .set_title(wanted.title().in_tongue(tongue));
+        let all = Phrase::new("All files", "Alle Dateien").to(tongue);
         let dialog = match &wanted {
             Wanted::Model => dialog
-                .set_title("Open a model file")
-                .add_filter("Model files", &["gguf", "GGUF", "apr", "APR"])
+                .add_filter(
+                    Phrase::new("Model files", "Modelldateien").in_tongue(tongue),
+                    &["gguf", "GGUF", "apr", "APR"],
+                )
                 // A file that has lost its extension is still a model: the content decides.
-                .add_filter("All files", &["*"]),
-            Wanted::TextFile => dialog.set_title("Add a text file to the message"),
+                .add_filter(all, &["*"]),
+            Wanted::TextFile => dialog,
             Wanted::Conversations => dialog
-                .set_title("Import conversations")
-                .add_filter("Exported conversations", &["json", "JSON"])
-                .add_filter("All files", &["*"]),
-            Wanted::NewFile(name) => dialog.set_title("Export conversations").set_file_name(name),
-            Wanted::Report => dialog.set_title("Save the report").set_file_name(REPORT),
+                .add_filter(
+                    Phrase::new("Exported conversations", "Exportierte Gespräche")
+                        .in_tongue(tongue),
+                    &["json", "JSON"],
+                )
+                .add_filter(all, &["*"]),
+            Wanted::NewFile(name) => dialog.set_file_name(name),
+            Wanted::Report => dialog.set_file_name(REPORT),
         };
         Box::pin(async move {
             let file = match wanted {
@@ -67,10 +92,14 @@ impl FilePicker for NativePicker {
         })
     }
 
-    fn pick_folder(&self, parent: &WebviewWindow) -> Picked {
+    fn pick_folder(&self, parent: &WebviewWindow, tongue: Tongue) -> Picked {
+        let title = Phrase::new(
+            "Choose a folder with models",
+            "Einen Ordner mit Modellen wählen",
+        );
         let asked = rfd::AsyncFileDialog::new()
             .set_parent(parent)
-            .set_title("Choose a folder with models")
+            .set_title(title.in_tongue(tongue))
             .pick_folder();
         Box::pin(async move { asked.await.map(|folder| folder.path().to_owned()) })
     }
@@ -85,7 +114,7 @@ pub(crate) struct ScriptedPicker {
 
 #[cfg(any(debug_assertions, feature = "test-hooks"))]
 impl FilePicker for ScriptedPicker {
-    fn pick(&self, _parent: &WebviewWindow, _wanted: Wanted) -> Picked {
+    fn pick(&self, _parent: &WebviewWindow, _wanted: Wanted, _tongue: Tongue) -> Picked {
         use std::os::unix::ffi::OsStringExt;
         let read = std::fs::read(&self.answer)
             .ok()
@@ -94,7 +123,7 @@ impl FilePicker for ScriptedPicker {
         Box::pin(async move { path })
     }
 
-    fn pick_folder(&self, parent: &WebviewWindow) -> Picked {
-        self.pick(parent, Wanted::TextFile)
+    fn pick_folder(&self, parent: &WebviewWindow, tongue: Tongue) -> Picked {
+        self.pick(parent, Wanted::TextFile, tongue)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use candor_app::wire::WireError;
 use candor_app::{
     App, AppConfig, AppPaths, Clock, Error, Machine, Network, PROBE_ARGUMENT, PROBE_LIMIT,
-    PathRequest, ProbeCommand, StarterDownload, System, compose,
+    PathRequest, ProbeCommand, StarterDownload, System, Tongue, compose,
 };
 
 use candor_server::{Parts, Switch};
@@ -23,13 +23,49 @@ const STARTER_BYTES: u64 = 98_362_432;
 const STARTER_SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
 
 /// The app, or why there is none: then every command answers with that, and the page shows it.
-pub(crate) struct Opened(Result<App, WireError>);
+pub(crate) struct Opened {
+    app: Result<App, Error>,
+    /// What the system speaks: the language in which the page says why there is no app.
+    system: Mutex<Tongue>,
+}
 
 impl Opened {
     /// Opens what the user has kept in these folders.
     pub(crate) fn open(paths: AppPaths) -> Self {
         let config = config(&paths);
-        Self(App::open(paths, config).map_err(WireError::from))
+        let app = App::open(paths, config);
+        Self {
+            app,
+            system: Mutex::default(),
+        }
+    }
+
+    /// Notes the language that the system speaks, as the page has found out.
+    pub(crate) fn system_speaks(&self, tongue: Tongue) {
+        // It is one value.
+        *self.system.lock().unwrap_or_else(PoisonError::into_inner) = tongue;
+        if let Ok(app) = &self.app {
+            app.system_speaks(tongue);
+        }
+    }
+
+    /// The language of the window.
+    pub(crate) fn tongue(&self) -> Tongue {
+        match &self.app {
+            Ok(app) => app.tongue(),
+            Err(_) => *self.system.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+
+    /// What the app says to this, in the language of the window.
+    ///
+    /// # Errors
+    /// What the app's call says, or as for [`Opened::app`].
+    pub(crate) fn answer<T>(
+        &self,
+        ask: impl FnOnce(&App) -> Result<T, Error>,
+    ) -> Result<T, WireError> {
+        ask(self.app()?).map_err(|error| error.wire(self.tongue()))
     }
 
     /// The app.
@@ -37,7 +73,8 @@ impl Opened {
     /// # Errors
     /// If what the user has kept could not be opened.
     pub(crate) fn app(&self) -> Result<&App, WireError> {
-        self.0.as_ref().map_err(WireError::clone)
+        let app = self.app.as_ref();
+        app.map_err(|error| error.wire(self.tongue()))
     }
 
     /// Puts a file into the library and begins to load it; how that goes is told by the status.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use candor_app::Phrase;
 use tauri::webview::NewWindowResponse;
 use tauri::{AppHandle, Emitter, Manager, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 use url::Url;
@@ -28,8 +30,13 @@ const PAGES_MAX: u32 = 8;
 
 /// What a person hears of it.
 #[cfg(target_os = "linux")]
-const PAGE_DIED: &str =
-    "The page of this window had ended and was shown again; nothing that was kept is lost.";
+fn page_died() -> Phrase {
+    Phrase::new(
+        "The page of this window had ended and was shown again; nothing that was kept is lost.",
+        "Die Seite dieses Fensters war beendet und wurde neu angezeigt; nichts Aufgehobenes ist \
+         verloren.",
+    )
+}
 
 /// Opens the window.
 ///
@@ -66,7 +73,7 @@ fn begin_again_where_the_page_dies(window: &WebviewWindow) -> tauri::Result<()> 
             }
             begun.set(begun.get() + 1);
             if let Ok(app) = app.state::<Opened>().app() {
-                app.notice(PAGE_DIED);
+                app.notice(page_died());
             }
             view.reload();
         });

@@ -24,9 +24,10 @@ use crate::turns::{QUESTION_BYTES_MAX, Turns};
 use crate::upkeep::{self, Upkeep};
 use crate::verdicts::Recall;
 use crate::wire::{
-    Code, Conversation, ConversationId, ConversationSummary, DeviceChoice, ModelEntry, Settings,
-    Snapshot, Status, Unsent,
+    Code, Conversation, ConversationId, ConversationSummary, DeviceChoice, Language, ModelEntry,
+    Settings, Snapshot, Status, Unsent,
 };
+use crate::words::{self, Phrase, Tongue, phrase};
 
 /// Longest unsent words of one conversation in bytes: a question in the box and one that waits.
 const UNSENT_BYTES_MAX: usize = 2 * QUESTION_BYTES_MAX;
@@ -65,7 +66,9 @@ pub(crate) struct Inner {
     /// The status that was told last.
     pub(crate) told: Mutex<Option<Status>>,
     settings: Mutex<SettingsFile>,
-    pub(crate) notices: Mutex<Vec<String>>,
+    /// What the system speaks, as the window has found out.
+    system_tongue: Mutex<Tongue>,
+    pub(crate) notices: Mutex<Vec<Phrase>>,
     asking: Mutex<()>,
     threads: Mutex<Threads>,
 }
@@ -87,7 +90,10 @@ struct Threads {
 impl Threads {
     fn refuse_if_closed(&self) -> Result<(), Error> {
         match self.closed {
-            true => Err(Error::new(Code::Internal, "Candor is closing.")),
+            true => Err(Error::new(
+                Code::Internal,
+                phrase!("Candor is closing.", "Candor wird gerade geschlossen."),
+            )),
             false => Ok(()),
         }
     }
@@ -118,6 +124,7 @@ impl App {
             answered: Condvar::new(),
             told: Mutex::default(),
             settings: Mutex::new(settings),
+            system_tongue: Mutex::default(),
             notices: Mutex::new(opened.notice.into_iter().chain(notice).collect()),
             asking: Mutex::default(),
             threads: Mutex::default(),
@@ -131,6 +138,18 @@ impl App {
         Ok(Self { inner, _closing })
     }
 
+    /// Notes the language that the system speaks: the window knows it. It counts where the user
+    /// chose none.
+    pub fn system_speaks(&self, tongue: Tongue) {
+        let mut system = self.inner.system_tongue();
+        *system = tongue;
+    }
+
+    /// The language of the window.
+    pub fn tongue(&self) -> Tongue {
+        self.inner.tongue()
+    }
+
     /// Hears the news from now on. Listen first, then read the snapshot.
     pub fn listen(&self, listener: Listener) {
         self.inner.listeners.add(listener);
@@ -142,6 +161,7 @@ impl App {
     /// If the store cannot be read.
     pub fn bootstrap(&self) -> Result<Snapshot, Error> {
         let inner = &self.inner;
+        let tongue = inner.tongue();
         let notices = &mut *inner.notices.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Snapshot {
             version: inner.config.version.clone(),
@@ -150,12 +170,12 @@ impl App {
             conversations: inner.store.summaries()?,
             models: self.models()?,
             folders: inner.folders(),
-            downloads: inner.downloads.wire(),
+            downloads: inner.downloads.wire(tongue),
             starter: inner.starter(),
             turns: inner.turns.running(),
             unsent: inner.store.unsent()?,
             // Last: what fails before leaves them for the next time.
-            notices: std::mem::take(notices),
+            notices: notices.drain(..).map(|notice| notice.to(tongue)).collect(),
         })
     }
 
@@ -216,7 +236,10 @@ impl App {
     pub fn keep_unsent(&self, unsent: &Unsent) -> Result<(), Error> {
         self.inner.stir();
         if unsent.text.len() + unsent.waiting.len() > UNSENT_BYTES_MAX {
-            let message = "This text is too long to be kept until the next start; shorten it.";
+            let message = phrase!(
+                "This text is too long to be kept until the next start; shorten it.",
+                "Dieser Text ist zu lang, um ihn bis zum nächsten Start aufzuheben; kürze ihn.",
+            );
             return Err(Error::new(Code::TooLong, message));
         }
         self.inner.store.keep_unsent(unsent)
@@ -311,12 +334,17 @@ impl App {
     /// # Errors
     /// If the file cannot be written; the choices before stay.
     pub fn save_settings(&self, settings: Settings) -> Result<Settings, Error> {
+        let spoken = self.inner.tongue();
         let saved = self.inner.settings_file().save(settings)?;
         if saved.offline {
             self.inner.pause_downloads();
         }
         self.inner.ask_driver();
         self.inner.publish_status();
+        if self.inner.tongue() != spoken {
+            self.inner.publish_folders();
+            self.inner.publish_downloads();
+        }
         Ok(saved)
     }
 
@@ -337,6 +365,23 @@ impl Inner {
 
     pub(crate) fn settings(&self) -> Settings {
         self.settings_file().settings().clone()
+    }
+
+    /// The language of the window.
+    pub(crate) fn tongue(&self) -> Tongue {
+        let chosen = self.settings_file().settings().language;
+        match chosen {
+            Language::English => Tongue::English,
+            Language::German => Tongue::German,
+            Language::System => *self.system_tongue(),
+        }
+    }
+
+    fn system_tongue(&self) -> MutexGuard<'_, Tongue> {
+        // It is one value.
+        self.system_tongue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settings_file(&self) -> MutexGuard<'_, SettingsFile> {
@@ -382,8 +427,7 @@ impl Inner {
         threads.running.retain(|thread| !thread.is_finished());
         let thread = thread::Builder::new().name(String::from(name)).spawn(work);
         let thread = thread.map_err(|source| {
-            let message = format!("The system gives no thread: {source}.");
-            Error::new(Code::Internal, message).because(source)
+            Error::new(Code::Internal, words::no_thread(&source)).because(source)
         })?;
         threads.running.push(thread);
         Ok(())

@@ -8,7 +8,7 @@ use candor_engine::{PassedOver, Proof};
 use crate::compose::CudaDevice;
 use crate::upkeep::Audits;
 use crate::wire::{Banner, BannerAction, BannerKind, DeviceChoice, Starter, Tone};
-use crate::words;
+use crate::words::{self, Bytes, Count, Phrase, Tongue, phrase};
 
 mod details;
 mod gpu;
@@ -29,9 +29,9 @@ pub(crate) enum Scene<'a> {
         /// Its name.
         file: &'a str,
         /// What is wrong.
-        message: &'a str,
+        message: &'a Phrase,
         /// What the user can do.
-        advice: Option<&'a str>,
+        advice: Option<&'a Phrase>,
         /// The model that stays open.
         kept: Option<&'a str>,
     },
@@ -52,7 +52,7 @@ pub(crate) enum Scene<'a> {
     /// The engine broke down.
     Restarting {
         /// What it said.
-        reason: &'a str,
+        reason: &'a Phrase,
     },
     /// A model is open.
     Open {
@@ -124,7 +124,7 @@ pub(crate) struct ModelFacts {
     /// Why it is less than was wanted, if so.
     pub(crate) context_limit: Option<ContextLimit>,
     /// Why the model's own chat template is not used, if so.
-    pub(crate) template_fallback: Option<String>,
+    pub(crate) template_fallback: Option<Phrase>,
     pub(crate) device: DeviceInfo,
     /// By what right that computes.
     pub(crate) proof: Proof,
@@ -138,20 +138,21 @@ pub(crate) struct ModelFacts {
     pub(crate) day: String,
     pub(crate) memory_bytes: u64,
     /// How keys and values are kept.
-    pub(crate) kv: &'static str,
+    pub(crate) kv: Phrase,
 }
 
 /// The banner of a scene.
-pub(crate) fn banner(scene: &Scene<'_>) -> Banner {
+pub(crate) fn banner(scene: &Scene<'_>, tongue: Tongue) -> Banner {
+    let plain = |kind, line| plain(kind, line, tongue);
     match scene {
-        Scene::NoModel { starter } => no_model(starter),
+        Scene::NoModel { starter } => no_model(starter, tongue),
         Scene::Refused {
             file,
             message,
             advice,
             kept,
-        } => refused(file, message, *advice, *kept),
-        Scene::Loading { model, phase } => under_way(model, phase),
+        } => refused(file, message, (*advice, *kept), tongue),
+        Scene::Loading { model, phase } => under_way(model, phase, tongue),
         Scene::Waiting {
             conversation,
             action,
@@ -159,31 +160,44 @@ pub(crate) fn banner(scene: &Scene<'_>) -> Banner {
             actions: vec![*action],
             ..plain(
                 BannerKind::Waiting,
-                "Waiting",
-                format!("for the reply in {conversation}"),
+                (
+                    phrase!("Waiting", "Wartet"),
+                    phrase!(
+                        "for the reply in {conversation}",
+                        "auf die Antwort in {conversation}",
+                        conversation,
+                    ),
+                ),
             )
         },
         Scene::Restarting { reason } => Banner {
             tone: Tone::Attention,
             ..plain(
                 BannerKind::Restarting,
-                "Restarting",
-                format!("the engine stopped ({reason}); your text is kept"),
+                (
+                    phrase!("Restarting", "Neustart"),
+                    phrase!(
+                        "the engine stopped ({reason}); your text is kept",
+                        "die Engine ist stehen geblieben ({reason}); dein Text bleibt erhalten",
+                        reason,
+                    ),
+                ),
             )
         },
         Scene::Open { model, wish } => match model.device.kind {
-            DeviceKind::Gpu => gpu::banner(model),
-            DeviceKind::Cpu => cpu(model, *wish),
+            DeviceKind::Gpu => gpu::banner(model, tongue),
+            DeviceKind::Cpu => cpu(model, *wish, tongue),
         },
     }
 }
 
-fn plain(kind: BannerKind, state: &str, reason: String) -> Banner {
+/// A banner of this state, set in bold, and what follows it.
+fn plain(kind: BannerKind, (state, reason): (Phrase, Phrase), tongue: Tongue) -> Banner {
     Banner {
         kind,
         tone: Tone::Neutral,
-        state: String::from(state),
-        reason,
+        state: state.to(tongue),
+        reason: reason.to(tongue),
         advice: None,
         progress: None,
         actions: Vec::new(),
@@ -192,59 +206,82 @@ fn plain(kind: BannerKind, state: &str, reason: String) -> Banner {
     }
 }
 
-fn no_model(starter: &Starter) -> Banner {
+fn no_model(starter: &Starter, tongue: Tongue) -> Banner {
     let open = BannerAction::OpenModel;
     let (reason, actions) = match starter {
         Starter::Ready { size_bytes, .. } => {
-            let size = words::size(u64::from(*size_bytes));
             // Ready means that its file is here, from a package or among the user's models:
             // nothing is fetched.
-            let reason = format!("Open a model file, or the starter model on disk ({size}).");
+            let reason = phrase!(
+                "Open a model file, or the starter model on disk ({size}).",
+                "Öffne eine Modelldatei oder das Startmodell, das schon hier ist ({size}).",
+                size = Bytes(u64::from(*size_bytes)),
+            );
             (reason, vec![open, BannerAction::OpenStarter])
         }
         Starter::Download { size_bytes } => {
-            let size = words::size(u64::from(*size_bytes));
-            let reason = format!("Open a model file, or download the starter model ({size}).");
+            let reason = phrase!(
+                "Open a model file, or download the starter model ({size}).",
+                "Öffne eine Modelldatei oder lade das Startmodell herunter ({size}).",
+                size = Bytes(u64::from(*size_bytes)),
+            );
             (reason, vec![open, BannerAction::OpenStarter])
         }
-        Starter::Absent { .. } => (String::from("Open a model file."), vec![open]),
+        Starter::Absent { .. } => {
+            let reason = phrase!("Open a model file.", "Öffne eine Modelldatei.");
+            (reason, vec![open])
+        }
     };
+    let state = phrase!("No model open.", "Kein Modell geöffnet.");
     Banner {
         actions,
-        ..plain(BannerKind::NoModel, "No model open.", reason)
+        ..plain(BannerKind::NoModel, (state, reason), tongue)
     }
 }
 
-fn refused(file: &str, message: &str, advice: Option<&str>, kept: Option<&str>) -> Banner {
+fn refused(
+    file: &str,
+    message: &Phrase,
+    (advice, kept): (Option<&Phrase>, Option<&str>),
+    tongue: Tongue,
+) -> Banner {
     // Most messages begin with the file's name already.
-    let message = message
-        .strip_prefix(file)
-        .map_or(message, |rest| rest.strip_prefix(": ").unwrap_or(message));
-    let kept = kept.map(|kept| format!("{kept} stays open"));
-    let advice: Vec<String> = advice.map(String::from).into_iter().chain(kept).collect();
-    let advice = (!advice.is_empty()).then(|| advice.join("; "));
+    let message = message.map(|words| {
+        let rest = words.strip_prefix(file);
+        let rest = rest.and_then(|rest| rest.strip_prefix(": "));
+        rest.unwrap_or(words).to_owned()
+    });
+    let kept = kept.map(|kept| phrase!("{kept} stays open", "{kept} bleibt geöffnet", kept));
+    let advice = Phrase::joined(advice.cloned().into_iter().chain(kept), "; ");
+    let advice = (!advice.is_empty()).then(|| advice.to(tongue));
     Banner {
         tone: Tone::Refusal,
         advice,
         actions: vec![BannerAction::OpenModel],
         ..plain(
             BannerKind::Refused,
-            "Not loaded",
-            format!("{file}: {message}"),
+            (
+                phrase!("Not loaded", "Nicht geladen"),
+                Phrase::same(format!("{file}: ")).then(&message),
+            ),
+            tongue,
         )
     }
 }
 
-fn under_way(model: &str, phase: &Phase) -> Banner {
+fn under_way(model: &str, phase: &Phase, tongue: Tongue) -> Banner {
     let part = |part: &Option<f64>| part.map(|part| part.clamp(0.0, 1.0));
+    let plain = |kind, line| plain(kind, line, tongue);
     match phase {
         Phase::Loading { progress, left } => Banner {
             progress: part(progress),
             actions: vec![BannerAction::StopLoading],
             ..plain(
                 BannerKind::Loading,
-                "Loading",
-                counted(model, part(progress), *left),
+                (
+                    phrase!("Loading", "Lädt"),
+                    counted(Phrase::same(model), part(progress), *left),
+                ),
             )
         },
         Phase::Moving { card, progress } => Banner {
@@ -252,45 +289,60 @@ fn under_way(model: &str, phase: &Phase) -> Banner {
             actions: vec![BannerAction::StopLoading, BannerAction::UseCpu],
             ..plain(
                 BannerKind::Moving,
-                "Moving the model",
-                counted(&format!("to {card}"), part(progress), None),
+                (
+                    phrase!("Moving the model", "Das Modell zieht um"),
+                    counted(
+                        phrase!("to {card}", "auf {card}", card),
+                        part(progress),
+                        None,
+                    ),
+                ),
             )
         },
         Phase::Checking { card, done, total } => {
-            let mut reason = format!("{card} against the CPU");
+            let mut reason = phrase!("{card} against the CPU", "{card} gegen die CPU", card,);
             if *total > 0 {
-                let (done, total) = (words::count(*done), words::count(*total));
-                reason.push_str(&format!(" · {done} of {total}"));
+                reason = reason.then(&phrase!(
+                    " · {done} of {total}",
+                    " · {done} von {total}",
+                    done = Count(*done),
+                    total = Count(*total),
+                ));
             }
             Banner {
                 progress: part(&(*total > 0).then(|| *done as f64 / *total as f64)),
                 actions: vec![BannerAction::StopLoading, BannerAction::UseCpu],
-                ..plain(BannerKind::Proving, "Checking", reason)
+                ..plain(BannerKind::Proving, (phrase!("Checking", "Prüft"), reason))
             }
         }
     }
 }
 
-fn counted(what: &str, part: Option<f64>, left: Option<Duration>) -> String {
-    let mut line = String::from(what);
+fn counted(mut line: Phrase, part: Option<f64>, left: Option<Duration>) -> Phrase {
     if let Some(part) = part {
-        line.push_str(&format!(" · {} %", (part * 100.0).floor()));
+        line = line.then(&Phrase::same(format!(" · {} %", (part * 100.0).floor())));
     }
     if let Some(left) = left {
-        line.push_str(&format!(" · {} s left", left.as_secs_f64().ceil()));
+        let seconds = left.as_secs_f64().ceil() as u64;
+        line = line.then(&phrase!(
+            " · {seconds} s left",
+            " · noch {seconds} s",
+            seconds
+        ));
     }
     line
 }
 
-fn cpu(model: &ModelFacts, wish: DeviceChoice) -> Banner {
+fn cpu(model: &ModelFacts, wish: DeviceChoice, tongue: Tongue) -> Banner {
     let why = model.why.as_ref();
-    let reason = why.map_or_else(String::new, why_cpu);
+    let reason = why.map(why_cpu).unwrap_or_default();
     let device = &model.device;
-    let threads = words::threads(device.threads);
-    let parts = [reason.as_str(), short_isa(&device.isa), &threads];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    let mut line = parts.collect::<Vec<_>>().join(" · ");
-    line.push_str(&context_limit(model));
+    let parts = [
+        reason.clone(),
+        Phrase::same(short_isa(&device.isa)),
+        words::threads(device.threads),
+    ];
+    let line = Phrase::joined(parts, " · ").then(&context_limit(model));
     let is_fault = why.is_some_and(reasons::is_fault);
     let tone = match wish {
         // Who asks for a card is told that another computes.
@@ -300,24 +352,40 @@ fn cpu(model: &ModelFacts, wish: DeviceChoice) -> Banner {
     };
     Banner {
         tone,
-        advice: why.and_then(reasons::advice).map(String::from),
+        advice: why
+            .and_then(reasons::advice)
+            .map(|advice| advice.to(tongue)),
         actions: why.and_then(reasons::action).into_iter().collect(),
-        details: details::of_cpu(model, &reason),
+        details: details::of_cpu(model, reason, tongue),
         report: why.and_then(reasons::report),
-        ..plain(BannerKind::Cpu, "CPU", line)
+        ..plain(BannerKind::Cpu, (Phrase::same("CPU"), line), tongue)
     }
 }
 
-fn context_limit(model: &ModelFacts) -> String {
+fn context_limit(model: &ModelFacts) -> Phrase {
     let Some(limit) = model.context_limit else {
-        return String::new();
+        return Phrase::default();
     };
     let why = match limit {
-        ContextLimit::Memory { .. } => "more does not fit in memory",
-        ContextLimit::Card { .. } => "the graphics card had no room for more",
-        ContextLimit::Trained { .. } => "the model was trained for no more",
+        ContextLimit::Memory { .. } => phrase!(
+            "more does not fit in memory",
+            "mehr passt nicht in den Speicher",
+        ),
+        ContextLimit::Card { .. } => phrase!(
+            "the graphics card had no room for more",
+            "auf der Grafikkarte war nicht mehr Platz",
+        ),
+        ContextLimit::Trained { .. } => phrase!(
+            "the model was trained for no more",
+            "für mehr wurde das Modell nicht trainiert",
+        ),
     };
-    format!(" · context {} ({why})", words::count(model.context))
+    phrase!(
+        " · context {tokens} ({why})",
+        " · Kontext {tokens} ({why})",
+        tokens = Count(model.context),
+        why,
+    )
 }
 
 /// "AVX-512" of "AVX-512 VNNI": the line has room for the family only.

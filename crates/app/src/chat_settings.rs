@@ -15,7 +15,7 @@ use crate::models::ChatModel;
 use crate::prompt;
 use crate::settings::bounded_chat;
 use crate::wire::{ChatSettings, Code, ConversationId, Settings, Thinking};
-use crate::words;
+use crate::words::{Phrase, phrase};
 
 /// What templates call the wish that a model thinks. Qwen's and most others since name it so.
 const THINKING_VARIABLE: &str = "enable_thinking";
@@ -97,8 +97,13 @@ impl App {
     /// [`Code::NoModel`], or what is wrong with the template.
     pub fn preview_template(&self, chat: &ChatSettings) -> Result<String, Error> {
         let open = self.inner.models.state().chat();
-        let open = open
-            .ok_or_else(|| Error::new(Code::NoModel, "Open a model to see what it would read."))?;
+        let open = open.ok_or_else(|| {
+            let message = phrase!(
+                "Open a model to see what it would read.",
+                "Öffne ein Modell, um zu sehen, was es lesen würde.",
+            );
+            Error::new(Code::NoModel, message)
+        })?;
         let tokenizer = &open.loaded.tokenizer;
         let system = Some(&chat.system_prompt).filter(|words| !words.trim().is_empty());
         let system = system.map(|words| json!({ "role": "system", "content": words }));
@@ -111,7 +116,7 @@ impl App {
             return Ok(open.format.render(&request).prompt.text);
         }
         let wrong = |error: candor_text::TemplateError| {
-            Error::new(Code::Internal, words::sentence(&error.to_string())).because(error)
+            Error::new(Code::Internal, Phrase::of(&error).sentence()).because(error)
         };
         let template = ChatTemplate::compile(&chat.template).map_err(wrong)?;
         Ok(template.render(&request).map_err(wrong)?.text)
@@ -164,7 +169,11 @@ pub(crate) fn constraint(settings: &Settings) -> Result<Option<Constraint>, Erro
         return Ok(None);
     }
     let schema = serde_json::from_str(&settings.json_schema).map_err(|source| {
-        let message = format!("The JSON schema of the settings is no JSON: {source}.");
+        let message = phrase!(
+            "The JSON schema of the settings is no JSON: {source}.",
+            "Das JSON-Schema der Einstellungen ist kein JSON: {source}.",
+            source,
+        );
         Error::new(Code::Internal, message).because(source)
     })?;
     Ok(Some(Constraint::JsonSchema(schema)))
@@ -218,6 +227,6 @@ mod tests {
         assert!(constraint(&with(" ")).unwrap().is_none());
         assert!(constraint(&with(r#"{"type":"object"}"#)).unwrap().is_some());
         let error = constraint(&with("{type")).unwrap_err();
-        assert!(error.message.contains("is no JSON"), "{error}");
+        assert!(error.to_string().contains("is no JSON"), "{error}");
     }
 }

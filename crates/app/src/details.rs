@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::headless::{Finding, Weight, describe};
 use crate::library;
 use crate::wire::{Detail, FindingWeight, ModelDetails, ModelFinding};
-use crate::words;
+use crate::words::{self, Phrase, Tongue};
 
 impl App {
     /// Describes a file of the library. Loads nothing; memory is counted for the context that is
@@ -19,10 +19,12 @@ impl App {
         let options = self.inner.inspect_options(id);
         let (facts, findings) = describe(&path, &options);
         let room = self.model_fits(&[String::from(id)])?;
-        let name = library::shown_name(&path);
-        let findings = findings.into_iter().map(|found| finding(&name, found));
+        let (name, tongue) = (library::shown_name(&path), self.inner.tongue());
+        let findings = findings
+            .into_iter()
+            .map(|found| finding(&name, found, tongue));
         Ok(ModelDetails {
-            facts: facts.into_iter().map(detail).collect(),
+            facts: facts.into_iter().map(|row| detail(row, tongue)).collect(),
             findings: findings.collect(),
             fit: room.into_iter().find_map(|room| room.fit),
             name,
@@ -30,16 +32,19 @@ impl App {
     }
 }
 
-fn detail((name, value): (&'static str, String)) -> Detail {
-    let name = name.to_owned();
-    Detail { name, value }
+fn detail((name, value): (Phrase, Phrase), tongue: Tongue) -> Detail {
+    Detail {
+        name: name.to(tongue),
+        value: value.to(tongue),
+    }
 }
 
 /// A sentence that begins with the file's name begins as the name does.
-fn finding(file: &str, found: Finding) -> ModelFinding {
-    let message = match found.message.strip_prefix(file) {
+fn finding(file: &str, found: Finding, tongue: Tongue) -> ModelFinding {
+    let message = found.message.in_tongue(tongue);
+    let message = match message.strip_prefix(file) {
         Some(rest) => format!("{file}{}", words::closed(rest)),
-        None => words::sentence(&found.message),
+        None => words::sentence(message),
     };
     ModelFinding {
         weight: match found.weight {
@@ -49,6 +54,6 @@ fn finding(file: &str, found: Finding) -> ModelFinding {
             Weight::Note => FindingWeight::Note,
         },
         message,
-        advice: found.advice.map(words::sentence),
+        advice: found.advice.map(|advice| advice.sentence().to(tongue)),
     }
 }

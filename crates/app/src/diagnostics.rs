@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::logs;
 use crate::wire::{BannerKind, Code};
+use crate::words::phrase;
 use crate::words::size;
 
 /// So much of the end of the log of faults goes into a report: the last one or two.
@@ -117,7 +118,7 @@ impl App {
             "conversations",
             match conversations {
                 Ok(list) => list.len().to_string(),
-                Err(error) => error.message,
+                Err(error) => error.to_string(),
             },
         )];
         if let Ok(models) = self.models() {
@@ -150,7 +151,11 @@ impl App {
 /// If it cannot be written there.
 pub fn save(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(path, text).map_err(|source| {
-        let message = format!("The report could not be saved: {source}.");
+        let message = phrase!(
+            "The report could not be saved: {source}.",
+            "Der Bericht ließ sich nicht speichern: {source}.",
+            source,
+        );
         Error::new(Code::Storage, message).because(source)
     })
 }

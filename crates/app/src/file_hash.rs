@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::path_id;
+use crate::words::German;
 
 /// Files that are remembered. The oldest go first.
 const FILES_MAX: usize = 256;
@@ -60,6 +61,16 @@ pub(crate) enum HashError {
     /// Nobody wants to know any more.
     #[error("it was stopped")]
     Stopped,
+}
+
+impl German for HashError {
+    fn german(&self) -> String {
+        match self {
+            Self::Io(source) => format!("die Datei lässt sich nicht lesen: {source}"),
+            Self::Changed => String::from("die Datei wurde geändert, während sie gelesen wurde"),
+            Self::Stopped => String::from("es wurde angehalten"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use crate::headless::{InspectOptions, Inspection, inspect};
 use crate::library;
 use crate::models::{Wish, memory_bytes};
 use crate::wire::{DeviceChoice, Fit, FitPlace, FitVerdict, ModelFit};
-use crate::words;
+use crate::words::{Bytes, Count, Tongue, phrase};
 
 /// From this share of what is free on it is tight: other programs want something as well.
 const TIGHT_SHARE: f64 = 0.85;
@@ -45,39 +45,57 @@ pub(crate) struct Needs {
 }
 
 /// In a word and in a sentence.
-pub(crate) fn fit(needs: Needs, room: &Room) -> Fit {
+pub(crate) fn fit(needs: Needs, room: &Room, tongue: Tongue) -> Fit {
     let card = room.card.as_ref().filter(|_| needs.runs_on_card);
     let on_card = card.map(|(name, free)| (name, judged(needs.bytes, Some(*free)), *free));
     // A card that is too small leaves it to the processor.
     let on_card = on_card.filter(|(_, verdict, _)| *verdict != FitVerdict::DoesNotFit);
     let (place, verdict, free, where_) = match on_card {
-        Some((name, verdict, free)) => (FitPlace::Card, verdict, Some(free), format!(" on {name}")),
+        Some((name, verdict, free)) => (
+            FitPlace::Card,
+            verdict,
+            Some(free),
+            phrase!(" on {name}", " auf {name}", name),
+        ),
         None => (
             FitPlace::Memory,
             judged(needs.bytes, room.memory),
             room.memory,
-            String::from(" of memory"),
+            phrase!(" of memory", " im Arbeitsspeicher"),
         ),
     };
-    let about = if needs.context.is_some() {
-        ""
-    } else {
-        "about "
+    let size = Bytes(needs.bytes);
+    let needed = match needs.context.map(Count) {
+        Some(tokens) => phrase!(
+            "{size} with {tokens} tokens of context",
+            "{size} bei {tokens} Tokens Kontext",
+            size,
+            tokens,
+        ),
+        None => phrase!("about {size}", "etwa {size}", size),
     };
-    let needed = format!("{about}{}", words::size(needs.bytes));
-    let tokens = needs.context.map(words::count);
-    let with = tokens.map_or(String::new(), |tokens| {
-        format!(" with {tokens} tokens of context")
-    });
     let word = match verdict {
-        FitVerdict::Fits => "Fits",
-        FitVerdict::Tight => "Tight",
-        FitVerdict::DoesNotFit => "Does not fit",
-        FitVerdict::Unknown => "Unknown",
+        FitVerdict::Fits => phrase!("Fits", "Passt"),
+        FitVerdict::Tight => phrase!("Tight", "Knapp"),
+        FitVerdict::DoesNotFit => phrase!("Does not fit", "Passt nicht"),
+        FitVerdict::Unknown => phrase!("Unknown", "Unbekannt"),
     };
-    let free_words = free.map_or(String::from("nobody says what is free"), |free| {
-        format!("{} are free{where_}", words::size(free))
-    });
+    let free_words = match free.map(Bytes) {
+        Some(free) => phrase!(
+            "{free} are free{where_}",
+            "frei sind {free}{where_}",
+            free,
+            where_
+        ),
+        None => phrase!("nobody says what is free", "was frei ist, sagt niemand"),
+    };
+    let sentence = phrase!(
+        "{word}: it takes {needed}, {free_words}.",
+        "{word}: Es braucht {needed}, {free_words}.",
+        word,
+        needed,
+        free_words,
+    );
     Fit {
         verdict,
         place,
@@ -86,7 +104,7 @@ pub(crate) fn fit(needs: Needs, room: &Room) -> Fit {
         context: needs
             .context
             .map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
-        sentence: format!("{word}: it takes {needed}{with}, {free_words}."),
+        sentence: sentence.to(tongue),
     }
 }
 
@@ -107,7 +125,7 @@ pub(crate) fn of_size(inner: &Inner, size: u64) -> Fit {
         // Most can; the file itself will say.
         runs_on_card: true,
     };
-    fit(needs, &inner.room())
+    fit(needs, &inner.room(), inner.tongue())
 }
 
 /// What a file that was looked at takes; none if it cannot be run.
@@ -130,14 +148,14 @@ impl App {
     /// # Errors
     /// [`Code::NotFound`](crate::wire::Code::NotFound) if an id is not one of the library's.
     pub fn model_fits(&self, ids: &[String]) -> Result<Vec<ModelFit>, Error> {
-        let room = self.inner.room();
+        let (room, tongue) = (self.inner.room(), self.inner.tongue());
         let asked = ids.iter().take(ASKED_MAX);
         let fits = asked.map(|id| {
             let path = library::path_of(id)?;
             let needs = self.inner.needs(id, &path);
             Ok(ModelFit {
                 id: id.clone(),
-                fit: needs.map(|needs| fit(needs, &room)),
+                fit: needs.map(|needs| fit(needs, &room, tongue)),
             })
         });
         fits.collect()
@@ -181,6 +199,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::says_the_same;
 
     const GB: u64 = 1_000_000_000;
 
@@ -251,7 +270,8 @@ mod tests {
             ),
         ];
         for (needs, room, verdict, sentence) in cases {
-            let found = fit(needs, &room);
+            let found = fit(needs, &room, Tongue::English);
+            says_the_same(sentence, &fit(needs, &room, Tongue::German).sentence);
             assert_eq!(
                 (found.verdict, found.sentence.as_str()),
                 (verdict, sentence)

@@ -16,7 +16,8 @@ use crate::app::{App, Inner};
 use crate::error::Error;
 use crate::news::News;
 use crate::wire::{Code, FolderState, ModelFolder, Settings};
-use crate::{library, path_id, words};
+use crate::words::{Count, Phrase, phrase};
+use crate::{library, path_id};
 
 /// How the names of model files end.
 const ENDINGS: [&str; 2] = ["gguf", "apr"];
@@ -35,7 +36,7 @@ const PROBLEMS_MAX: usize = 20;
 pub(crate) struct Found {
     pub(crate) state: Option<FolderState>,
     pub(crate) models: Vec<PathBuf>,
-    pub(crate) problems: Vec<String>,
+    pub(crate) problems: Vec<Phrase>,
 }
 
 /// What is known of the folders.
@@ -47,7 +48,7 @@ pub(crate) struct Folders {
 #[derive(Default)]
 struct Known {
     /// State, number of models and problems of each that was looked through.
-    seen: BTreeMap<PathBuf, (FolderState, u32, Vec<String>)>,
+    seen: BTreeMap<PathBuf, (FolderState, u32, Vec<Phrase>)>,
     /// Which search is the latest; an older one gives up.
     search: u64,
 }
@@ -101,10 +102,11 @@ pub(crate) fn search(folder: &Path, goes_on: &dyn Fn() -> bool) -> Found {
         for entry in listed {
             entries += 1;
             if entries > ENTRIES_MAX || found.models.len() >= MODELS_MAX {
-                found.problem(format!(
-                    "Only the first {} files and {} models were looked at.",
-                    words::count(ENTRIES_MAX as u64),
-                    words::count(MODELS_MAX as u64),
+                found.problem(phrase!(
+                    "Only the first {files} files and {models} models were looked at.",
+                    "Nur die ersten {files} Dateien und {models} Modelle wurden angesehen.",
+                    files = Count::of(ENTRIES_MAX),
+                    models = Count::of(MODELS_MAX),
                 ));
                 return found;
             }
@@ -123,9 +125,10 @@ pub(crate) fn search(folder: &Path, goes_on: &dyn Fn() -> bool) -> Found {
                 Ok(facts) if facts.is_dir() && depth < DEPTH_MAX => {
                     to_enter.push((path, depth + 1));
                 }
-                Ok(facts) if facts.is_dir() => found.problem(format!(
-                    "{} lies too deep to be looked through.",
-                    path.display()
+                Ok(facts) if facts.is_dir() => found.problem(phrase!(
+                    "{path} lies too deep to be looked through.",
+                    "{path} liegt zu tief, um durchgesehen zu werden.",
+                    path = path.display(),
                 )),
                 Ok(facts) if facts.is_file() && is_model(&path) => {
                     let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
@@ -149,7 +152,7 @@ pub(crate) fn search(folder: &Path, goes_on: &dyn Fn() -> bool) -> Found {
 }
 
 impl Found {
-    fn problem(&mut self, sentence: String) {
+    fn problem(&mut self, sentence: Phrase) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(sentence);
         }
@@ -167,16 +170,26 @@ impl Found {
     }
 }
 
-fn unusable(path: &Path, error: &io::Error) -> String {
+fn unusable(path: &Path, error: &io::Error) -> Phrase {
+    let shown = path.display();
     let why = match error.kind() {
         io::ErrorKind::NotFound if path.is_symlink() => {
-            return format!("{} is a link to a file that is not there.", path.display());
+            return phrase!(
+                "{shown} is a link to a file that is not there.",
+                "{shown} ist eine Verknüpfung mit einer Datei, die nicht da ist.",
+                shown,
+            );
         }
-        io::ErrorKind::NotFound => String::from("it is not there"),
-        io::ErrorKind::PermissionDenied => String::from("it may not be read"),
-        _ => error.to_string(),
+        io::ErrorKind::NotFound => phrase!("it is not there", "nicht da"),
+        io::ErrorKind::PermissionDenied => phrase!("it may not be read", "keine Leserechte"),
+        _ => Phrase::same(error.to_string()),
     };
-    format!("{} was left out: {why}.", path.display())
+    phrase!(
+        "{shown} was left out: {why}.",
+        "{shown} wurde ausgelassen: {why}.",
+        shown,
+        why,
+    )
 }
 
 /// By the end of its name; what it holds is known only once it is opened.
@@ -193,7 +206,11 @@ impl App {
     pub fn add_model_folder(&self, path: &Path) -> Result<Settings, Error> {
         let path = library::located(path)?;
         if !path.is_dir() {
-            let message = format!("{} is no folder.", path.display());
+            let message = phrase!(
+                "{path} is no folder.",
+                "{path} ist kein Ordner.",
+                path = path.display(),
+            );
             return Err(Error::new(Code::NotFound, message));
         }
         let id = path_id::encode(&path);
@@ -246,6 +263,8 @@ impl Inner {
     pub(crate) fn folders(&self) -> Vec<ModelFolder> {
         let paths = self.folder_paths();
         let known = self.folders.known();
+        let tongue = self.tongue();
+        let told = |problem: Phrase| problem.to(tongue);
         let folders = paths.iter().enumerate().map(|(at, path)| {
             let (state, models, problems) =
                 known
@@ -261,10 +280,17 @@ impl Inner {
                 own: at == 0,
                 state: if is_new { FolderState::Ready } else { state },
                 models,
-                problems: if is_new { Vec::new() } else { problems },
+                problems: match is_new {
+                    true => Vec::new(),
+                    false => problems.into_iter().map(told).collect(),
+                },
             }
         });
         folders.collect()
+    }
+
+    pub(crate) fn publish_folders(&self) {
+        self.listeners.tell(&News::Folders(self.folders()));
     }
 
     /// Looks through all folders in a thread; a search before this one gives up.
@@ -272,7 +298,7 @@ impl Inner {
         let search = self.folders.begin();
         let inner = Arc::downgrade(self);
         let paths = self.folder_paths();
-        self.listeners.tell(&News::Folders(self.folders()));
+        self.publish_folders();
         // Not waited for when the app closes: a share that does not answer holds its caller long.
         let thread = thread::Builder::new().name(String::from("folders"));
         let spawned = thread.spawn(move || {
@@ -302,7 +328,7 @@ impl Inner {
             .known()
             .seen
             .insert(folder, (state, count, found.problems));
-        self.listeners.tell(&News::Folders(self.folders()));
+        self.publish_folders();
         self.publish_models();
     }
 }
@@ -369,7 +395,11 @@ mod tests {
         let found = search(root, &|| true);
         assert_eq!(names(root, &found), ["a.gguf", "again.gguf", "lost.gguf"]);
         assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
-        assert!(found.problems[0].ends_with("lost.gguf is a link to a file that is not there."));
+        assert!(
+            found.problems[0]
+                .to_string()
+                .ends_with("lost.gguf is a link to a file that is not there.")
+        );
     }
 
     #[test]
@@ -378,7 +408,11 @@ mod tests {
         let gone = dir.path().join("stick");
         let found = search(&gone, &|| true);
         assert_eq!(found.state, Some(FolderState::Missing));
-        assert!(found.problems[0].ends_with("stick was left out: it is not there."));
+        assert!(
+            found.problems[0]
+                .to_string()
+                .ends_with("stick was left out: it is not there.")
+        );
         let no_folder = file(dir.path(), "a.gguf");
         assert_eq!(
             search(&no_folder, &|| true).state,
@@ -394,7 +428,11 @@ mod tests {
         file(dir.path(), "a.gguf");
         let found = search(dir.path(), &|| true);
         assert_eq!(names(dir.path(), &found), ["a.gguf"]);
-        assert!(found.problems[0].ends_with("lies too deep to be looked through."));
+        assert!(
+            found.problems[0]
+                .to_string()
+                .ends_with("lies too deep to be looked through.")
+        );
         assert_eq!(search(dir.path(), &|| false), Found::default());
     }
 }

@@ -10,6 +10,7 @@ use candor_text::reply::{Part, ReplyParser};
 use crate::config::Clock;
 use crate::turn::{Cursor, Heard, Turn};
 use crate::wire::{TurnBatch, TurnEvent};
+use crate::words::Tongue;
 use crate::{parts, record};
 
 /// A frame at 60 per second: more batches than this no window can paint.
@@ -36,7 +37,12 @@ pub enum Attached {
 pub type TurnReader = Box<dyn FnMut(TurnBatch) -> Attached + Send>;
 
 /// Tells a reader everything from `from_seq` to the end.
-pub(crate) fn forward(turn: &Arc<Turn>, from_seq: u64, clock: &Clock, mut reader: TurnReader) {
+pub(crate) fn forward(
+    turn: &Arc<Turn>,
+    from_seq: u64,
+    (clock, tongue): (&Clock, Tongue),
+    mut reader: TurnReader,
+) {
     let mut cursor = Cursor::default();
     let mut gathered = Gathered::new();
     let mut last_sent = None;
@@ -44,6 +50,7 @@ pub(crate) fn forward(turn: &Arc<Turn>, from_seq: u64, clock: &Clock, mut reader
         let follower = Follower {
             turn,
             clock,
+            tongue,
             from_seq,
         };
         let mut end = follower.listen(&mut cursor, &mut gathered, PATIENCE);
@@ -80,6 +87,8 @@ pub(crate) fn forward(turn: &Arc<Turn>, from_seq: u64, clock: &Clock, mut reader
 struct Follower<'a> {
     turn: &'a Turn,
     clock: &'a Clock,
+    /// The window's language.
+    tongue: Tongue,
     /// The first event that is new to the reader.
     from_seq: u64,
 }
@@ -98,6 +107,7 @@ impl Follower<'_> {
                 let told = Told {
                     turn: self.turn,
                     now: (self.clock.instant)(),
+                    tongue: self.tongue,
                 };
                 for (seq, event) in (seq..).zip(events) {
                     gathered.take(event, &told, seq >= self.from_seq);
@@ -114,6 +124,7 @@ impl Follower<'_> {
 struct Told<'a> {
     turn: &'a Turn,
     now: Instant,
+    tongue: Tongue,
 }
 
 /// Events on their way into a batch.
@@ -148,7 +159,7 @@ impl Gathered {
         }
         let events = match event {
             Event::Token { text, .. } | Event::Tail { text } => self.words(&text, told),
-            event => of_engine(event).into_iter().collect(),
+            event => of_engine(event, told.tongue).into_iter().collect(),
         };
         if is_new {
             events.into_iter().for_each(|event| self.put(event));
@@ -243,7 +254,7 @@ impl Gathered {
 }
 
 /// What an event that brings no text tells the window.
-fn of_engine(event: Event) -> Option<TurnEvent> {
+fn of_engine(event: Event, tongue: Tongue) -> Option<TurnEvent> {
     let count = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
     match event {
         Event::State(TurnState::Waiting) => Some(TurnEvent::Waiting),
@@ -256,7 +267,7 @@ fn of_engine(event: Event) -> Option<TurnEvent> {
             total: count(total),
         }),
         Event::Moved { reason, .. } => Some(TurnEvent::Moved {
-            notice: record::moved_words(&reason),
+            notice: record::moved_words(&reason).to(tongue),
         }),
         Event::Repeats(repeated) => Some(TurnEvent::Repeats {
             block_tokens: count(repeated.block_tokens),
@@ -293,6 +304,7 @@ mod tests {
         let told = Told {
             turn: &turn,
             now: Instant::now(),
+            tongue: Tongue::English,
         };
         let mut gathered = Gathered::new();
         for (seq, event) in all.into_iter().enumerate() {

@@ -66,3 +66,4 @@ pub use paths::{AppPaths, PathRequest, System};
 pub use replay::ReplayReader;
 pub use replay_notes::{EndNote, ReplayNotes};
 pub use talk::looks_like_model;
+pub use words::{Phrase, Tongue};

@@ -9,8 +9,9 @@ use candor_modelfile::limits::SPLIT_PARTS_MAX;
 use rusqlite::params;
 
 use crate::conversations::Store;
-use crate::error::Error;
+use crate::error::{Error, Thing};
 use crate::wire::{Code, ModelEntry, Starter};
+use crate::words::{Tongue, phrase};
 use crate::{folders, path_id};
 
 /// Most entries that are shown. More than this nobody looks through, also with a search.
@@ -184,14 +185,19 @@ pub(crate) fn shown_name(path: &Path) -> String {
 
 /// The path of an id.
 pub(crate) fn path_of(id: &str) -> Result<PathBuf, Error> {
-    path_id::decode(id).ok_or_else(|| Error::not_found("model"))
+    path_id::decode(id).ok_or_else(|| Error::not_found(Thing::Model))
 }
 
 /// The full path of a model that was typed, dropped or picked.
 pub(crate) fn located(path: &Path) -> Result<PathBuf, Error> {
     // Not resolved further: a link is shown under the name that the user gave it.
     std::path::absolute(path).map_err(|source| {
-        let message = format!("{} is no path: {source}.", path.display());
+        let message = phrase!(
+            "{path} is no path: {source}.",
+            "{path} ist kein Pfad: {source}.",
+            path = path.display(),
+            source,
+        );
         Error::new(Code::NotFound, message).because(source)
     })
 }
@@ -208,7 +214,7 @@ pub(crate) fn in_folder(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The first of these files that is there.
-pub(crate) fn starter(candidates: &[PathBuf]) -> Starter {
+pub(crate) fn starter(candidates: &[PathBuf], tongue: Tongue) -> Starter {
     let found = candidates.iter().find_map(|path| {
         let facts = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         Some((path, facts.len()))
@@ -220,9 +226,12 @@ pub(crate) fn starter(candidates: &[PathBuf]) -> Starter {
             size_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         },
         None => {
-            let why = "The starter model is not on this computer.";
+            let why = phrase!(
+                "The starter model is not on this computer.",
+                "Das Startmodell ist nicht auf diesem Rechner.",
+            );
             Starter::Absent {
-                why: String::from(why),
+                why: why.to(tongue),
             }
         }
     }
@@ -390,9 +399,10 @@ mod tests {
         let (gone, here) = (shelf.dir.path().join("gone.gguf"), shelf.file("here.gguf"));
         let id = path_id::encode(&here);
         assert_eq!(
-            starter(&[gone.clone(), here]),
+            starter(&[gone.clone(), here], Tongue::English),
             Starter::Ready { id, size_bytes: 5 }
         );
-        assert!(matches!(starter(&[gone]), Starter::Absent { .. }));
+        let absent = starter(&[gone], Tongue::German);
+        assert!(matches!(absent, Starter::Absent { why } if why.contains("Startmodell")));
     }
 }

@@ -20,7 +20,8 @@ use crate::compose::{BackendChoice, Backends};
 use crate::upkeep::{Audits, Upkeep};
 use crate::verdicts::Recall;
 use crate::wire::{DeviceChoice, GpuCheck, KvChoice, OpenModel, Settings};
-use crate::{facts, library, path_id, words};
+use crate::words::{self, Phrase, Tongue, phrase};
+use crate::{facts, library, path_id};
 
 /// With less context than this a model can hold no conversation; it is refused instead.
 const CONTEXT_TOKENS_MIN: usize = 512;
@@ -57,7 +58,7 @@ impl ChatModel {
             context: loaded.ctx_len as u64,
             trained: loaded.model.graph.hparams.context_length as u64,
             context_limit: limit.or(on_card),
-            template_fallback: format.fallback().map(ToString::to_string),
+            template_fallback: format.fallback().map(words::fallback),
             device: loaded.device.clone(),
             proof: loaded.proof.clone(),
             audits: Audits::default(),
@@ -104,14 +105,15 @@ impl ChatModel {
         }
     }
 
-    pub(crate) fn wire(&self) -> OpenModel {
+    pub(crate) fn wire(&self, tongue: Tongue) -> OpenModel {
+        let fallback = self.facts.template_fallback.as_ref();
         OpenModel {
             id: self.id.clone(),
             name: self.facts.name.clone(),
             context: u32::try_from(self.facts.context).unwrap_or(u32::MAX),
             architecture: self.facts.architecture.clone(),
             quantization: self.facts.quantization.clone(),
-            template_fallback: self.facts.template_fallback.clone(),
+            template_fallback: fallback.map(|said| said.to(tongue)),
         }
     }
 }
@@ -143,24 +145,26 @@ pub(crate) fn model_name(path: &Path) -> String {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) file: String,
-    pub(crate) message: String,
-    pub(crate) advice: Option<String>,
+    pub(crate) message: Phrase,
+    pub(crate) advice: Option<Phrase>,
 }
 
 impl Refusal {
     pub(crate) fn new(path: &Path, failure: &LoadFailure) -> Self {
         let message = words::load_failure(failure);
         let advice = match failure {
-            LoadFailure::File(error) => error.advice(),
-            LoadFailure::OutOfMemory { .. } => {
-                Some("close other programs, or open a smaller file of the model")
-            }
+            LoadFailure::File(error) => words::advice(error),
+            LoadFailure::OutOfMemory { .. } => Some(phrase!(
+                "close other programs, or open a smaller file of the model",
+                "schließe andere Programme oder öffne eine kleinere Datei des Modells",
+            )),
             _ => None,
         };
+        let file = library::shown_name(path);
         Self {
-            file: library::shown_name(path),
+            file,
             message,
-            advice: advice.map(String::from),
+            advice,
         }
     }
 }
@@ -275,7 +279,7 @@ pub(crate) struct ModelState {
     pub(crate) load: Option<RunningLoad>,
     pub(crate) refusal: Option<Refusal>,
     /// What a broken engine said, until a model is loaded again.
-    pub(crate) broken: Option<String>,
+    pub(crate) broken: Option<Phrase>,
     loads: u64,
 }
 
@@ -319,13 +323,13 @@ impl ModelState {
 
     /// The load of the model that answered last, if the engine has lost that, and what a broken
     /// engine said to it.
-    fn lost(&self) -> Option<(&RunningLoad, Option<String>)> {
+    fn lost(&self) -> Option<(&RunningLoad, Option<Phrase>)> {
         self.chat.as_ref()?;
         let load = self.chat_load.as_ref()?;
         let engine = &self.seat.as_ref()?.engine;
         let said = match &*engine.state().borrow() {
-            _ if engine.has_ended() => Some(String::from("it ended")),
-            EngineState::NoModel(WhyNoModel::Broken { reason }) => Some(reason.clone()),
+            _ if engine.has_ended() => Some(phrase!("it ended", "sie ist beendet")),
+            EngineState::NoModel(WhyNoModel::Broken { reason }) => Some(Phrase::same(reason)),
             EngineState::NoModel(_) => None,
             EngineState::Closed | EngineState::Loading(_) | EngineState::Ready { .. } => {
                 return None;

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::app::App;
 use crate::wire::{ConversationSummary, Download, ModelEntry, ModelFolder, RunningTurn, Status};
+use crate::words::Phrase;
 
 /// Something that every window has to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,10 +30,10 @@ pub type Listener = Box<dyn FnMut(News) + Send>;
 
 impl App {
     /// A sentence that the next snapshot tells.
-    pub fn notice(&self, sentence: &str) {
+    pub fn notice(&self, sentence: Phrase) {
         let notices = &self.inner.notices;
         let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.push(sentence.to_owned());
+        notices.push(sentence);
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::wire::Code;
+use crate::words::phrase;
 
 /// The name of the program's folder on Unix.
 const FOLDER: &str = "candor";
@@ -73,8 +74,12 @@ impl AppPaths {
             System::Windows => windows(request),
         };
         paths.ok_or_else(|| {
-            let message = "The environment does not say where your files are kept; \
-                           set CANDOR_DATA_DIR to a folder.";
+            let message = phrase!(
+                "The environment does not say where your files are kept; \
+                 set CANDOR_DATA_DIR to a folder.",
+                "Die Umgebung sagt nicht, wo deine Dateien liegen; setze CANDOR_DATA_DIR auf einen \
+                 Ordner.",
+            );
             Error::new(Code::Storage, message)
         })
     }

@@ -9,7 +9,7 @@ use crate::conversations::StoredMessage;
 use crate::error::Error;
 use crate::parts;
 use crate::wire::{Code, Role};
-use crate::words;
+use crate::words::{self, Count, Phrase, Tongue, phrase};
 
 const MS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -75,7 +75,7 @@ pub(crate) struct Prompt {
     pub(crate) tokens: Vec<u32>,
     /// What was done because the model's template refuses this conversation, in plain words. That
     /// a template is not used at all is said of the model.
-    pub(crate) notice: Option<String>,
+    pub(crate) notice: Option<Phrase>,
     /// Messages from the start that are not in it.
     pub(crate) left_out: usize,
     /// The mark at its end by which the template has begun the reply's thoughts, if it has.
@@ -191,13 +191,17 @@ fn rendered(
         .tokenizer
         .encode(&rendered.prompt, Ends::Chat)
         .map_err(|source| {
-            let message = format!("This message cannot be read by the model: {source}.");
+            let message = phrase!(
+                "This message cannot be read by the model: {why}.",
+                "Das Modell kann diese Nachricht nicht lesen: {why}.",
+                why = Phrase::of(&source),
+            );
             Error::new(Code::TooLong, message).because(source)
         })?;
     // Of the model's own template the window says it beside the model, once for all chats.
     let is_of_model = reader.format.fallback().is_some() && !reader.is_chats_own;
     let fallback = rendered.fallback.filter(|_| !is_of_model);
-    let notice = fallback.map(|fallback| words::sentence(&fallback.to_string()));
+    let notice = fallback.map(|fallback| words::fallback(&fallback).sentence());
     Ok(Prompt {
         tokens,
         notice,
@@ -218,29 +222,41 @@ pub(crate) fn count(tokenizer: &Tokenizer, text: &str) -> usize {
 }
 
 fn too_long(reader: &Reader<'_>, talk: &Talk<'_>, needed: usize) -> Error {
-    let holds = words::count(reader.context as u64);
+    let holds = Count::of(reader.context);
     let system = count(reader.tokenizer, talk.system);
     let message = if system >= reader.context {
-        let system = words::count(system as u64);
-        format!(
+        phrase!(
             "The system prompt alone has {system} tokens; the context holds {holds}. Shorten it in \
-             the settings."
+             the settings.",
+            "Allein die Vorgabe an das Modell hat {system} Tokens; der Kontext fasst {holds}. Kürze \
+             sie in den Einstellungen.",
+            system = Count::of(system),
+            holds,
         )
     } else {
-        let needed = words::count(needed as u64);
-        format!(
+        phrase!(
             "With the system prompt this message has {needed} tokens; the context holds {holds}. \
-             Shorten it, or give the model a longer context in the settings."
+             Shorten it, or give the model a longer context in the settings.",
+            "Mit der Vorgabe an das Modell hat diese Nachricht {needed} Tokens; der Kontext fasst \
+             {holds}. Kürze sie oder gib dem Modell in den Einstellungen einen längeren Kontext.",
+            needed = Count::of(needed),
+            holds,
         )
     };
     Error::new(Code::TooLong, message)
 }
 
 /// The notice, unless an earlier reply of the branch has it already.
-pub(crate) fn told_once(notice: Option<String>, branch: &[StoredMessage]) -> Option<String> {
-    let is_told = |notice: &String| {
-        let mut records = branch.iter().filter_map(|message| message.record.as_ref());
-        records.any(|record| record.notice.as_ref() == Some(notice))
+pub(crate) fn told_once(notice: Option<Phrase>, branch: &[StoredMessage]) -> Option<Phrase> {
+    let is_told = |notice: &Phrase| {
+        let records = branch.iter().filter_map(|message| message.record.as_ref());
+        let mut told = records.filter_map(|record| record.notice.as_deref());
+        // In whichever language the window spoke then.
+        told.any(|told| {
+            let tongues = [Tongue::English, Tongue::German].into_iter();
+            let mut said = tongues.map(|tongue| notice.in_tongue(tongue));
+            said.any(|said| said == told)
+        })
     };
     notice.filter(|notice| !is_told(notice))
 }

@@ -11,20 +11,26 @@ use crate::banner::{self, ModelFacts};
 use crate::error::Error;
 use crate::models::ChatModel;
 use crate::wire::{Code, MessageState, ReplyRecord, Sampling};
-use crate::words;
+use crate::words::{self, Phrase, Tongue, phrase};
 
 /// The record of a reply that has not begun.
-pub(crate) fn begun(chat: Option<&ChatModel>, sampling: &Sampling, seed: u32) -> ReplyRecord {
+pub(crate) fn begun(
+    chat: Option<&ChatModel>,
+    sampling: &Sampling,
+    seed: u32,
+    tongue: Tongue,
+) -> ReplyRecord {
     let facts = chat.map(|chat| &chat.facts);
     let of = |part: fn(&ModelFacts) -> String| facts.map(part).unwrap_or_default();
+    let said = |part: fn(&ModelFacts) -> Phrase| facts.map(|facts| part(facts).to(tongue));
     ReplyRecord {
         model: of(|facts| facts.name.clone()),
         backend: of(|facts| String::from(name(facts.device.kind))),
-        backend_reason: of(reason),
+        backend_reason: said(reason).unwrap_or_default(),
         device: of(|facts| facts.device.name.clone()),
-        proof: of(proven),
+        proof: said(proven).unwrap_or_default(),
         moved: None,
-        kv: of(|facts| String::from(facts.kv)),
+        kv: said(|facts| facts.kv.clone()).unwrap_or_default(),
         generated_tokens: 0,
         prompt_tokens: 0,
         cached_tokens: 0,
@@ -55,42 +61,52 @@ pub(crate) fn name(kind: DeviceKind) -> &'static str {
     }
 }
 
-fn reason(facts: &ModelFacts) -> String {
+fn reason(facts: &ModelFacts) -> Phrase {
     match (facts.device.kind, &facts.why) {
         (DeviceKind::Cpu, Some(why)) => banner::why_cpu(why),
-        (DeviceKind::Cpu, None) | (DeviceKind::Gpu, _) => String::new(),
+        (DeviceKind::Cpu, None) | (DeviceKind::Gpu, _) => Phrase::default(),
     }
 }
 
 /// Only what was proven is noted as proven.
-fn proven(facts: &ModelFacts) -> String {
+fn proven(facts: &ModelFacts) -> Phrase {
     match (&facts.proof, facts.device.kind) {
-        (Proof::Proven(_), DeviceKind::Gpu) => {
-            format!("{}, {}", banner::proof(&facts.proof), facts.day)
-        }
-        _ => String::new(),
+        (Proof::Proven(_), DeviceKind::Gpu) => dated(&facts.proof, &facts.day),
+        _ => Phrase::default(),
     }
 }
 
+fn dated(proof: &Proof, day: &str) -> Phrase {
+    banner::proof(proof).then(&Phrase::same(format!(", {day}")))
+}
+
 /// Takes in that a card was proven on this prompt.
-pub(crate) fn proven_now(record: &mut ReplyRecord, report: &Arc<Report>, now_ms: i64) {
-    let proof = banner::proof(&Proof::Proven(Arc::clone(report)));
-    record.proof = format!("{proof}, {}", words::day(now_ms));
+pub(crate) fn proven_now(
+    record: &mut ReplyRecord,
+    report: &Arc<Report>,
+    (now_ms, tongue): (i64, Tongue),
+) {
+    let proof = Proof::Proven(Arc::clone(report));
+    record.proof = dated(&proof, &words::day(now_ms)).to(tongue);
 }
 
 /// Takes in that the processor writes on.
-pub(crate) fn moved(record: &mut ReplyRecord, reason: &str) {
-    record.moved = Some(moved_words(reason));
+pub(crate) fn moved(record: &mut ReplyRecord, reason: &str, tongue: Tongue) {
+    record.moved = Some(moved_words(reason).to(tongue));
     record.proof.clear();
 }
 
 /// What is read in the chat once the processor writes on.
-pub(crate) fn moved_words(reason: &str) -> String {
-    format!("The GPU was given up ({reason}); this reply went on with the CPU.")
+pub(crate) fn moved_words(reason: &str) -> Phrase {
+    phrase!(
+        "The GPU was given up ({reason}); this reply went on with the CPU.",
+        "Die GPU wurde aufgegeben ({reason}); diese Antwort ging mit der CPU weiter.",
+        reason,
+    )
 }
 
 /// Takes the engine's figures in.
-pub(crate) fn measured(record: &mut ReplyRecord, stats: &Stats) {
+pub(crate) fn measured(record: &mut ReplyRecord, stats: &Stats, tongue: Tongue) {
     let count = |tokens| u32::try_from(tokens).unwrap_or(u32::MAX);
     record.generated_tokens = count(stats.generated_tokens);
     record.prompt_tokens = count(stats.prompt_tokens);
@@ -107,7 +123,7 @@ pub(crate) fn measured(record: &mut ReplyRecord, stats: &Stats) {
         } => name(device).to_owned(),
         Served {
             moved_at: Some(_), ..
-        } => String::from("GPU, then CPU"),
+        } => phrase!("GPU, then CPU", "GPU, dann CPU").to(tongue),
     };
     record.first_token_ms = has_token.then_some(stats.time_to_first_token_ms);
 }
@@ -144,10 +160,18 @@ pub(crate) fn state_of(reason: FinishReason) -> MessageState {
 /// A reply that failed, as the person reads it.
 pub(crate) fn failure(code: TurnCode, message: &str) -> Error {
     let words = match code {
-        TurnCode::Broken => format!(
-            "The engine broke down over this reply ({message}). What was written is kept; ask again."
+        TurnCode::Broken => phrase!(
+            "The engine broke down over this reply ({message}). What was written is kept; ask again.",
+            "Die Engine ist an dieser Antwort zusammengebrochen ({message}). Was geschrieben war, \
+             ist aufgehoben; frage noch einmal.",
+            message,
         ),
-        _ => words::sentence(message),
+        // The engine's own words are no more than the code's, or say more in brackets.
+        _ if message == code.to_string() => Phrase::new(message, words::turn_code(code)).sentence(),
+        _ => {
+            let german = format!("{} ({message})", words::turn_code(code));
+            Phrase::new(message, german).sentence()
+        }
     };
     Error::new(code_of(code), words)
 }

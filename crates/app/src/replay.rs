@@ -17,13 +17,14 @@ use candor_text::{Show, Tokenizer};
 
 use crate::app::{App, Inner};
 use crate::conversations::StoredMessage;
-use crate::error::Error;
-use crate::file_hash::{FileStamp, sha256};
+use crate::error::{Error, Thing};
+use crate::file_hash::{FileStamp, HashError, sha256};
 use crate::forward::Attached;
 use crate::models::{Answerer, ChatModel};
 use crate::replay_notes::{EndNote, ReplayNotes};
 use crate::wire::{Code, MessageId, ReplayEvent, ReplayOutcome, ReplyRecord, Role};
-use crate::{chat_settings, path_id, record, words};
+use crate::words::{Phrase, Tongue, phrase};
+use crate::{chat_settings, path_id, record};
 
 /// How long a quiet log is waited for before it is looked at again.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -67,7 +68,10 @@ impl App {
         {
             let mut running = inner.replays.running();
             if running.contains_key(&message) {
-                let error = "This reply is being written again already.";
+                let error = phrase!(
+                    "This reply is being written again already.",
+                    "Diese Antwort wird schon nachgespielt.",
+                );
                 return Err(Error::new(Code::Busy, error));
             }
             running.insert(message, cancel.clone());
@@ -81,7 +85,9 @@ impl App {
             };
             let outcome = match shared.replayed(&job, &cancel, &mut tell) {
                 Ok(outcome) => outcome,
-                Err(error) => ReplayOutcome::Impossible { why: error.message },
+                Err(error) => ReplayOutcome::Impossible {
+                    why: error.message.to(shared.tongue()),
+                },
             };
             shared.replays.running().remove(&message);
             tell(ReplayEvent::Ended { outcome });
@@ -107,7 +113,9 @@ impl App {
     pub fn reply_file_hash(&self, message: MessageId) -> Result<String, Error> {
         let inner = &self.inner;
         let stored = inner.store.message(message)?;
-        let record = stored.record.ok_or_else(|| Error::not_found("record"))?;
+        let record = stored
+            .record
+            .ok_or_else(|| Error::not_found(Thing::Record))?;
         match &record.file_sha256 {
             Some(found) => Ok(found.clone()),
             None => inner.complete_hash(message, record, &|| false),
@@ -127,22 +135,37 @@ impl Inner {
     fn replay_job(&self, message: MessageId) -> Result<ReplayJob, Error> {
         self.refuse_if_closed()?;
         let message = self.store.message(message)?;
-        let refuse = |why: &str| Err(Error::new(Code::NotFound, why));
+        let refuse = |why: Phrase| Err(Error::new(Code::NotFound, why));
         if message.role != Role::Assistant {
-            return refuse("Only replies can be written again.");
+            return refuse(phrase!(
+                "Only replies can be written again.",
+                "Nur Antworten lassen sich nachspielen.",
+            ));
         }
         let Some(record) = message.record.clone() else {
-            return refuse("It is not known how this reply was written.");
+            return refuse(phrase!(
+                "It is not known how this reply was written.",
+                "Es ist nicht bekannt, wie diese Antwort geschrieben wurde.",
+            ));
         };
         if record.continued {
-            return refuse("This reply was written in several parts, which cannot be repeated.");
+            return refuse(phrase!(
+                "This reply was written in several parts, which cannot be repeated.",
+                "Diese Antwort entstand in mehreren Teilen, das lässt sich nicht wiederholen.",
+            ));
         }
         let Some(notes) = record.replay.clone() else {
-            return refuse("The record of this reply does not tell enough to write it again.");
+            return refuse(phrase!(
+                "The record of this reply does not tell enough to write it again.",
+                "Das Protokoll dieser Antwort sagt nicht genug, um sie nachzuspielen.",
+            ));
         };
         let tokens = unpacked(&notes.tokens);
         if tokens.is_empty() {
-            return refuse("This reply has no tokens to compare.");
+            return refuse(phrase!(
+                "This reply has no tokens to compare.",
+                "Diese Antwort hat keine Tokens zum Vergleichen.",
+            ));
         }
         Ok(ReplayJob {
             message,
@@ -159,19 +182,24 @@ impl Inner {
         mut record: ReplyRecord,
         stopped: &dyn Fn() -> bool,
     ) -> Result<String, Error> {
-        let not_known = |why: &str| Error::new(Code::NotFound, why);
-        let notes = record.replay.as_ref();
-        let notes = notes.ok_or_else(|| not_known("The record does not name the file."))?;
-        let path = path_id::decode(&notes.file)
-            .ok_or_else(|| not_known("The record does not name the file."))?;
+        let nameless = || {
+            let why = phrase!(
+                "The record does not name the file.",
+                "Das Protokoll nennt die Datei nicht.",
+            );
+            Error::new(Code::NotFound, why)
+        };
+        let notes = record.replay.as_ref().ok_or_else(nameless)?;
+        let path = path_id::decode(&notes.file).ok_or_else(nameless)?;
         let hashed = self.hashes.of(&path, stopped);
-        let (stamp, found) = hashed.map_err(|source| {
-            Error::new(Code::NotFound, words::sentence(&source.to_string())).because(source)
-        })?;
+        let (stamp, found) = hashed.map_err(|source| no_hash(Code::NotFound, source))?;
         if stamp != stamp_of(notes) {
-            return Err(not_known(
+            let why = phrase!(
                 "The file has changed since it wrote this reply, so its hash of then is not known.",
-            ));
+                "Die Datei hat sich seit dieser Antwort geändert, deshalb ist ihr Hash von damals \
+                 nicht bekannt.",
+            );
+            return Err(Error::new(Code::NotFound, why));
         }
         record.file_sha256 = Some(found.clone());
         self.store.set_record(message, &record)?;
@@ -188,7 +216,11 @@ impl Inner {
             Answerer::Model(chat, engine) => (chat, engine),
             Answerer::Stopped => return Ok(ReplayOutcome::Stopped),
             Answerer::None | Answerer::Lost => {
-                let message = format!("Open {} to write this reply again.", job.record.model);
+                let message = phrase!(
+                    "Open {model} to write this reply again.",
+                    "Öffne {model}, um diese Antwort nachzuspielen.",
+                    model = &job.record.model,
+                );
                 return Err(Error::new(Code::NoModel, message));
             }
         };
@@ -205,7 +237,8 @@ impl Inner {
         let mut compare = Compare {
             tokenizer: &chat.loaded.tokenizer,
             then: &job.tokens,
-            note: note(&job.record, &chat),
+            note: note(&job.record, &chat).map(|note| note.to(self.tongue())),
+            tongue: self.tongue(),
             done: 0,
         };
         Ok(compare.follow(&log, cancel, tell))
@@ -223,8 +256,17 @@ impl Inner {
         let another = || {
             let (now, then) = (&chat.facts.name, &job.record.model);
             let why = match now == then {
-                true => format!("{now} is another file than the one that wrote this reply."),
-                false => format!("Open {then} to write this reply again; {now} is open."),
+                true => phrase!(
+                    "{now} is another file than the one that wrote this reply.",
+                    "{now} ist eine andere Datei als die, die diese Antwort geschrieben hat.",
+                    now,
+                ),
+                false => phrase!(
+                    "Open {then} to write this reply again; {now} is open.",
+                    "Öffne {then}, um diese Antwort nachzuspielen; geöffnet ist {now}.",
+                    then,
+                    now,
+                ),
             };
             Error::new(Code::NotFound, why)
         };
@@ -238,9 +280,7 @@ impl Inner {
             None => return Err(another()),
         };
         let hashed = self.hashes.of(path, &stopped);
-        let (_, now) = hashed.map_err(|source| {
-            Error::new(Code::Internal, words::sentence(&source.to_string())).because(source)
-        })?;
+        let (_, now) = hashed.map_err(|source| no_hash(Code::Internal, source))?;
         match now == then {
             true => Ok(()),
             false => Err(another()),
@@ -261,10 +301,20 @@ impl Inner {
         let prompt = self.prompt_at(chat, &branch, "", &settings, job.notes.asked_ms)?;
         if hash_of_tokens(&prompt.tokens) != job.record.context_sha256 {
             let changed = match chat.loaded.ctx_len as u32 == job.notes.context {
-                true => "the settings or the chat template have changed since",
-                false => "the length of the context has changed since",
+                true => phrase!(
+                    "the settings or the chat template have changed since",
+                    "Die Einstellungen oder die Gesprächsvorlage haben sich seither geändert",
+                ),
+                false => phrase!(
+                    "the length of the context has changed since",
+                    "Die Länge des Kontexts hat sich seither geändert",
+                ),
             };
-            let why = format!("The model would not read the same text as then: {changed}.");
+            let why = phrase!(
+                "The model would not read the same text as then: {changed}.",
+                "Das Modell würde nicht denselben Text lesen wie damals: {changed}.",
+                changed,
+            );
             return Err(Error::new(Code::NotFound, why));
         }
         // One more, to see whether the reply ends where it ended.
@@ -279,9 +329,13 @@ impl Inner {
             ..GenerateOptions::new(prompt.tokens, sampling, job.tokens.len() + more)
         };
         GenerateRequest::new(&chat.loaded, options, cancel.clone()).map_err(|source| {
-            Error::new(Code::Internal, words::sentence(&source.to_string())).because(source)
+            Error::new(Code::Internal, Phrase::of(&source).sentence()).because(source)
         })
     }
+}
+
+fn no_hash(code: Code, source: HashError) -> Error {
+    Error::new(code, Phrase::of(&source).sentence()).because(source)
 }
 
 fn stamp_of(notes: &ReplayNotes) -> FileStamp {
@@ -292,13 +346,20 @@ fn stamp_of(notes: &ReplayNotes) -> FileStamp {
 }
 
 /// That something else computes now, if so.
-fn note(record: &ReplyRecord, chat: &ChatModel) -> Option<String> {
+fn note(record: &ReplyRecord, chat: &ChatModel) -> Option<Phrase> {
     let now = record::name(chat.facts.device.kind);
     let device = &chat.facts.device.name;
     let same = record.backend == now && (record.device.is_empty() || record.device == *device);
     let (then, then_device) = (&record.backend, &record.device);
     (!same).then(|| {
-        format!("Written by the {then} ({then_device}) then, by the {now} ({device}) now.")
+        phrase!(
+            "Written by the {then} ({then_device}) then, by the {now} ({device}) now.",
+            "Damals von {then} ({then_device}) geschrieben, jetzt von {now} ({device}).",
+            then,
+            then_device,
+            now,
+            device,
+        )
     })
 }
 
@@ -307,6 +368,7 @@ struct Compare<'a> {
     tokenizer: &'a Tokenizer,
     then: &'a [u32],
     note: Option<String>,
+    tongue: Tongue,
     done: usize,
 }
 
@@ -339,7 +401,7 @@ impl Compare<'_> {
                         return differs.unwrap_or_else(|| self.ended(reason));
                     }
                     Event::Failed { code, message } => {
-                        let why = record::failure(code, &message).message;
+                        let why = record::failure(code, &message).message.to(self.tongue);
                         return differs.unwrap_or(ReplayOutcome::Impossible { why });
                     }
                     _ => {}

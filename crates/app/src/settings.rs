@@ -9,10 +9,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
+use crate::library;
 use crate::wire::{
     ChatSettings, Code, DeviceChoice, GpuCheck, KvChoice, Language, SERVER_PORT_DEFAULT, Sampling,
     ServerSettings, Settings, Theme, Thinking,
 };
+use crate::words::{Phrase, phrase};
 
 /// Threads beyond this help nobody; it keeps a typing slip from starting thousands.
 const THREADS_MAX: u32 = 256;
@@ -273,7 +275,7 @@ pub(crate) struct SettingsFile {
 impl SettingsFile {
     /// Reads the file. A broken one is set aside under a name with `now_ms`, and the defaults are
     /// used; the second part of the answer then says so.
-    pub(crate) fn open(path: PathBuf, now_ms: i64) -> (Self, Option<String>) {
+    pub(crate) fn open(path: PathBuf, now_ms: i64) -> (Self, Option<Phrase>) {
         let empty = |path| Self {
             path,
             settings: Settings::default(),
@@ -283,7 +285,11 @@ impl SettingsFile {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return (empty(path), None),
             Err(error) => {
-                let notice = format!("Your settings could not be read ({error}).");
+                let notice = phrase!(
+                    "Your settings could not be read ({error}).",
+                    "Deine Einstellungen ließen sich nicht lesen ({error}).",
+                    error,
+                );
                 return (empty(path), Some(notice));
             }
         };
@@ -320,7 +326,11 @@ impl SettingsFile {
             merge(&mut raw, fields);
         }
         replace(&self.path, &raw).map_err(|source| {
-            let message = format!("Your settings could not be saved: {source}.");
+            let message = phrase!(
+                "Your settings could not be saved: {source}.",
+                "Deine Einstellungen ließen sich nicht speichern: {source}.",
+                source,
+            );
             Error::new(Code::Storage, message).because(source)
         })?;
         self.raw = raw;
@@ -329,16 +339,22 @@ impl SettingsFile {
     }
 }
 
-fn set_aside(path: &Path, now_ms: i64) -> String {
+fn set_aside(path: &Path, now_ms: i64) -> Phrase {
     let aside = path.with_extension(format!("broken-{now_ms}.json"));
     match fs::rename(path, &aside) {
         Ok(()) => {
-            let name = aside.file_name().unwrap_or_default().to_string_lossy();
-            format!("Your settings could not be understood. They were kept as {name}.")
+            let name = library::shown_name(&aside);
+            phrase!(
+                "Your settings could not be understood. They were kept as {name}.",
+                "Deine Einstellungen waren nicht zu verstehen. Sie sind aufgehoben als {name}.",
+                name,
+            )
         }
-        Err(error) => {
-            format!("Your settings could not be understood, nor kept aside ({error}).")
-        }
+        Err(error) => phrase!(
+            "Your settings could not be understood, nor kept aside ({error}).",
+            "Deine Einstellungen waren nicht zu verstehen und ließen sich nicht aufheben ({error}).",
+            error,
+        ),
     }
 }
 
@@ -371,7 +387,7 @@ mod tests {
     use super::*;
     use crate::wire::{ModelSettings, Preset};
 
-    fn opened(text: &str) -> (tempfile::TempDir, SettingsFile, Option<String>) {
+    fn opened(text: &str) -> (tempfile::TempDir, SettingsFile, Option<Phrase>) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("settings.json");
         fs::write(&path, text).unwrap();
@@ -412,7 +428,10 @@ mod tests {
             let (dir, file, notice) = opened(text);
             assert_eq!(file.settings(), &Settings::default());
             assert!(
-                notice.unwrap().contains("settings.broken-7.json"),
+                notice
+                    .unwrap()
+                    .to_string()
+                    .contains("settings.broken-7.json"),
                 "{text:?}"
             );
             let aside = dir.path().join("settings.broken-7.json");

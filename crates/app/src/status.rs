@@ -13,7 +13,7 @@ use crate::block_on::block_on;
 use crate::models::{ModelState, model_name};
 use crate::news::News;
 use crate::wire::{BannerAction, Status};
-use crate::words;
+use crate::words::{self, Phrase};
 
 /// The status is told at most this often while a load counts up; a person reads no faster.
 const STATUS_INTERVAL: Duration = Duration::from_millis(50);
@@ -29,13 +29,15 @@ impl Inner {
         let starter = self.starter();
         let state = self.models.state();
         let chat = state.chat();
-        let model = chat.as_ref().map(|chat| chat.wire());
+        let tongue = self.tongue();
+        let model = chat.as_ref().map(|chat| chat.wire(tongue));
         let kept = model.as_ref().map(|model| model.name.as_str());
         let facts = chat.as_ref().map(|chat| chat.facts_with(&self.upkeep));
         let loading = loading(&state);
+        let nothing = Phrase::default();
         let scene = match (&loading, &state.refusal, &facts, &writing) {
             _ if state.broken.is_some() => Scene::Restarting {
-                reason: state.broken.as_deref().unwrap_or_default(),
+                reason: state.broken.as_ref().unwrap_or(&nothing),
             },
             (Some((_, None)), _, _, Some((title, _))) => Scene::Waiting {
                 conversation: title,
@@ -47,10 +49,11 @@ impl Inner {
             },
             (None, Some(refusal), ..) => {
                 let (file, message) = (&refusal.file, &refusal.message);
+                let advice = refusal.advice.as_ref();
                 Scene::Refused {
                     file,
                     message,
-                    advice: refusal.advice.as_deref(),
+                    advice,
                     kept,
                 }
             }
@@ -62,7 +65,7 @@ impl Inner {
             (None, None, None, _) => Scene::NoModel { starter: &starter },
         };
         Status {
-            banner: banner(&scene),
+            banner: banner(&scene, tongue),
             model,
         }
     }

@@ -8,12 +8,13 @@ use std::path::Path;
 use crate::app::App;
 use crate::conversations::transfer::{Talk, TalkFile, markdown, read};
 use crate::error::Error;
+use crate::library;
 use crate::turns::QUESTION_BYTES_MAX;
 use crate::wire::{
     Card, Code, Conversation, ConversationId, ConversationSummary, ExportFormat, Exported, Found,
     Imported, MessageId, Place,
 };
-use crate::{library, words};
+use crate::words::{self, Phrase, phrase};
 
 /// Longest name that is given to a file, without its ending. File systems take 255 bytes.
 const NAME_CHARS_MAX: usize = 60;
@@ -112,8 +113,15 @@ impl App {
     /// [`Code::TooLong`]; [`Code::Refused`] if the file is no text or cannot be read.
     pub fn add_file_card(&self, path: &Path) -> Result<Card, Error> {
         let name = library::shown_name(path);
-        let refused = |why: &str| Error::new(Code::Refused, format!("{name} {why}."));
-        let unread = |source| refused("could not be read").because(source);
+        let refused = |why: Phrase| Error::new(Code::Refused, why);
+        let unread = |source: io::Error| {
+            let why = phrase!(
+                "{name} could not be read.",
+                "{name} ließ sich nicht lesen.",
+                name,
+            );
+            refused(why).because(source)
+        };
         let mut bytes = Vec::new();
         // One byte more than is taken tells a file that is too long.
         let limit = QUESTION_BYTES_MAX as u64 + 1;
@@ -123,9 +131,19 @@ impl App {
             return Err(too_long(&name));
         }
         if bytes.contains(&0) {
-            return Err(refused("is no text file"));
+            return Err(refused(phrase!(
+                "{name} is no text file.",
+                "{name} ist keine Textdatei.",
+                name,
+            )));
         }
-        let text = String::from_utf8(bytes).map_err(|_| refused("is not written in UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            refused(phrase!(
+                "{name} is not written in UTF-8.",
+                "{name} ist nicht in UTF-8 geschrieben.",
+                name,
+            ))
+        })?;
         self.inner.store.add_card(&name, &text)
     }
 
@@ -184,7 +202,12 @@ impl App {
             }
         };
         let unwritten = |source: io::Error| {
-            let message = format!("{} could not be written: {source}.", path.display());
+            let message = phrase!(
+                "{path} could not be written: {source}.",
+                "{path} ließ sich nicht schreiben: {source}.",
+                path = path.display(),
+                source,
+            );
             Error::new(Code::Storage, message).because(source)
         };
         let mut part = path.as_os_str().to_owned();
@@ -234,7 +257,11 @@ impl App {
 }
 
 fn too_long(name: &str) -> Error {
-    let message = format!("{name} is too long for any model; take a part of it.");
+    let message = phrase!(
+        "{name} is too long for any model; take a part of it.",
+        "{name} ist für jedes Modell zu lang; nimm einen Teil davon.",
+        name,
+    );
     Error::new(Code::TooLong, message)
 }
 

@@ -11,7 +11,7 @@ use std::thread;
 use crate::app::{App, Inner};
 use crate::chat_settings;
 use crate::conversations::{Begun, Closing, Question, StoredMessage};
-use crate::error::Error;
+use crate::error::{Error, Thing};
 use crate::forward::{TurnReader, forward};
 use crate::models::ChatModel;
 use crate::news::News;
@@ -21,6 +21,7 @@ use crate::wire::{
     Code, Conversation, ConversationId, Message, MessageId, MessageState, Role, RunningTurn, Sent,
     Settings, TokenCount, TurnId,
 };
+use crate::words::phrase;
 use crate::writer::{self, Job, Prepared};
 
 /// Turns that have ended and can still be attached to: a window that asks a moment too late, or
@@ -186,7 +187,7 @@ impl App {
         let ids: Vec<i64> = cards.iter().map(|card| card.id).collect();
         refuse_nothing_and_too_much(text, &ids)?;
         if old.role != Role::User {
-            return Err(Error::not_found("question"));
+            return Err(Error::not_found(Thing::Question));
         }
         let settings = inner.settings_of(Some(old.conversation))?;
         branch.push(StoredMessage::question(text, cards));
@@ -271,7 +272,9 @@ impl App {
         }
         let (prompt, left_out, too_long) = match inner.prompt(&chat, &branch, "", &settings) {
             Ok(prompt) => (count(prompt.tokens.len()), count(prompt.left_out), None),
-            Err(error) if error.code == Code::TooLong => (context, 0, Some(error.message)),
+            Err(error) if error.code == Code::TooLong => {
+                (context, 0, Some(error.message.to(inner.tongue())))
+            }
             Err(error) => return Err(error),
         };
         Ok(Some(TokenCount {
@@ -291,7 +294,8 @@ impl App {
             return false;
         };
         let clock = self.inner.config.clock.clone();
-        let follow = move || forward(&turn, u64::from(from_seq), &clock, reader);
+        let tongue = self.inner.tongue();
+        let follow = move || forward(&turn, u64::from(from_seq), (&clock, tongue), reader);
         let thread = thread::Builder::new().name(String::from("turn-reader"));
         thread.spawn(follow).is_ok()
     }
@@ -316,10 +320,14 @@ impl App {
 
 fn refuse_nothing_and_too_much(text: &str, cards: &[i64]) -> Result<(), Error> {
     if text.trim().is_empty() && cards.is_empty() {
-        return Err(Error::new(Code::Internal, "There is nothing to send."));
+        let message = phrase!("There is nothing to send.", "Es gibt nichts zu senden.");
+        return Err(Error::new(Code::Internal, message));
     }
     if text.len() > QUESTION_BYTES_MAX {
-        let message = "This message is too long for any model; shorten it.";
+        let message = phrase!(
+            "This message is too long for any model; shorten it.",
+            "Diese Nachricht ist für jedes Modell zu lang; kürze sie.",
+        );
         return Err(Error::new(Code::TooLong, message));
     }
     Ok(())
@@ -330,7 +338,10 @@ impl Inner {
         match self.turns.of_conversation(conversation) {
             Some(_) => Err(Error::new(
                 Code::Busy,
-                "This conversation is being answered.",
+                phrase!(
+                    "This conversation is being answered.",
+                    "In diesem Gespräch wird gerade geantwortet.",
+                ),
             )),
             None => Ok(()),
         }

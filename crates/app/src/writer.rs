@@ -22,7 +22,8 @@ use crate::replay::{TOKENS_KEPT_MAX, hash_of_tokens, packed};
 use crate::replay_notes::{EndNote, ReplayNotes};
 use crate::turn::Turn;
 use crate::wire::{Code, MessageState, ReplyRecord, Settings, TurnEvent, WireError};
-use crate::{parts, path_id, record, wire, words};
+use crate::words::{Phrase, Tongue, phrase};
+use crate::{parts, path_id, record, wire};
 
 /// How often words are written to disk while a reply runs. A kill loses no more than this.
 const APPEND_INTERVAL: Duration = Duration::from_millis(250);
@@ -70,7 +71,7 @@ pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) -> TurnEvent {
     let mut keeper = Keeper::new(inner, &job);
     // A turn that never ends would hold its conversation until the next start.
     let ended = catch_unwind(AssertUnwindSafe(|| reply(inner, &mut job, &mut keeper)));
-    let mut written = ended.unwrap_or_else(|_| broke_down(&job));
+    let mut written = ended.unwrap_or_else(|_| broke_down(&job, inner.tongue()));
     written.record.thinking_ms = keeper.thoughts.end(inner.instant());
     let (turn, text) = (&job.turn, keeper.text.as_str());
     let closing = Closing {
@@ -81,7 +82,10 @@ pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) -> TurnEvent {
     };
     let (message, unsaved) = match inner.store.close_reply(turn.id, &closing) {
         Ok(stored) => (wire::Message::of_stored(stored, None), None),
-        Err(error) => (unsaved_message(turn, text, &written), Some(error.wire())),
+        Err(error) => {
+            let error = error.wire(inner.tongue());
+            (unsaved_message(turn, text, &written), Some(error))
+        }
     };
     match unsaved.or(written.error) {
         Some(error) => TurnEvent::Failed { message, error },
@@ -90,11 +94,14 @@ pub(crate) fn write(inner: &Arc<Inner>, mut job: Job) -> TurnEvent {
 }
 
 /// The panic itself is in the log of panics; the engine need not write on for nobody.
-fn broke_down(job: &Job) -> Written {
+fn broke_down(job: &Job, tongue: Tongue) -> Written {
     job.turn.cancel.cancel();
-    let record = record::begun(None, &job.settings.sampling, job.seed);
-    let message = "Candor broke down over this reply; what it had written is kept.";
-    failed(record, Error::new(Code::Internal, message))
+    let record = record::begun(None, &job.settings.sampling, job.seed, tongue);
+    let message = phrase!(
+        "Candor broke down over this reply; what it had written is kept.",
+        "Candor ist an dieser Antwort zusammengebrochen; was geschrieben war, ist aufgehoben.",
+    );
+    failed(record, &Error::new(Code::Internal, message), tongue)
 }
 
 fn unsaved_message(turn: &Turn, text: &str, written: &Written) -> wire::Message {
@@ -113,20 +120,21 @@ fn unsaved_message(turn: &Turn, text: &str, written: &Written) -> wire::Message 
 }
 
 fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written {
-    let mut record = record::begun(None, &job.settings.sampling, job.seed);
+    let tongue = inner.tongue();
+    let mut record = record::begun(None, &job.settings.sampling, job.seed, tongue);
     for _ in 0..EXCHANGES_MAX {
         // An engine that has just broken down or ended may not have been noticed yet.
         inner.recover();
         let (chat, engine) = match inner.models.answerer(&job.turn.cancel) {
             Answerer::Model(chat, engine) => (chat, engine),
             Answerer::Lost => continue,
-            Answerer::None => return failed(record, no_model()),
+            Answerer::None => return failed(record, &no_model(), tongue),
             Answerer::Stopped => return written(MessageState::Stopped, record, None),
         };
-        record = record::begun(Some(&chat), &job.settings.sampling, job.seed);
+        record = record::begun(Some(&chat), &job.settings.sampling, job.seed, tongue);
         let request = match request(inner, job, &chat) {
             Ok((request, sent)) => {
-                record.notice = sent.notice;
+                record.notice = sent.notice.map(|notice| notice.to(tongue));
                 record.left_out = sent.left_out;
                 record.continued = !job.begun.is_empty();
                 record.stop = sent.stop;
@@ -136,7 +144,7 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
                 job.turn.begins_with(&keeper.text);
                 request
             }
-            Err(error) => return failed(record, error),
+            Err(error) => return failed(record, &error, tongue),
         };
         let log = request.log();
         job.turn.goes_on_in(Arc::clone(&log));
@@ -146,20 +154,28 @@ fn reply(inner: &Arc<Inner>, job: &mut Job, keeper: &mut Keeper<'_>) -> Written 
             Ended::Well(state) => return written(state, record, None),
             Ended::Badly(TurnCode::ModelChanged | TurnCode::NoModel | TurnCode::Closed, _)
                 if keeper.has_no_more() => {}
-            Ended::Badly(code, message) => return failed(record, record::failure(code, &message)),
+            Ended::Badly(code, message) => {
+                return failed(record, &record::failure(code, &message), tongue);
+            }
         }
     }
-    let message = "The model was exchanged before it could answer.";
-    failed(record, Error::new(Code::Busy, message))
+    let message = phrase!(
+        "The model was exchanged before it could answer.",
+        "Das Modell wurde gewechselt, bevor es antworten konnte.",
+    );
+    failed(record, &Error::new(Code::Busy, message), tongue)
 }
 
 fn no_model() -> Error {
-    Error::new(Code::NoModel, "No model is open.")
+    Error::new(
+        Code::NoModel,
+        phrase!("No model is open.", "Kein Modell ist geöffnet."),
+    )
 }
 
-fn failed(mut record: ReplyRecord, error: Error) -> Written {
-    record.failure = Some(error.message.clone());
-    written(MessageState::Failed, record, Some(error.wire()))
+fn failed(mut record: ReplyRecord, error: &Error, tongue: Tongue) -> Written {
+    record.failure = Some(error.message.to(tongue));
+    written(MessageState::Failed, record, Some(error.wire(tongue)))
 }
 
 fn written(state: MessageState, record: ReplyRecord, error: Option<WireError>) -> Written {
@@ -172,7 +188,7 @@ fn written(state: MessageState, record: ReplyRecord, error: Option<WireError>) -
 
 /// What is to be noted of a prompt.
 struct PromptNotes {
-    notice: Option<String>,
+    notice: Option<Phrase>,
     left_out: u32,
     opening: String,
     stop: Vec<String>,
@@ -235,7 +251,7 @@ fn request(
     };
     let request = GenerateRequest::new(&chat.loaded, options, job.turn.cancel.clone());
     let refused = |source: RequestError| {
-        Error::new(Code::Internal, words::sentence(&source.to_string())).because(source)
+        Error::new(Code::Internal, Phrase::of(&source).sentence()).because(source)
     };
     let notes = PromptNotes {
         notice,
@@ -254,6 +270,7 @@ fn request(
 
 /// Reads a log to its end.
 fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> Ended {
+    let tongue = keeper.inner.tongue();
     let mut place = 0;
     loop {
         for entry in log.wait(place, keeper.patience()) {
@@ -264,11 +281,13 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
                     keeper.take(&text);
                 }
                 Event::Tail { text } => keeper.take(&text),
-                Event::Proven(report) => record::proven_now(record, &report, keeper.inner.now_ms()),
-                Event::Moved { reason, .. } => record::moved(record, &reason),
+                Event::Proven(report) => {
+                    record::proven_now(record, &report, (keeper.inner.now_ms(), tongue));
+                }
+                Event::Moved { reason, .. } => record::moved(record, &reason, tongue),
                 Event::State(_) | Event::Repeats(_) | Event::Embedding(_) => {}
                 Event::Finished { reason, stats } => {
-                    record::measured(record, &stats);
+                    record::measured(record, &stats, tongue);
                     keeper.note_end(record, reason);
                     let tokens = stats.prompt_tokens + stats.generated_tokens;
                     keeper.inner.upkeep.written(tokens, keeper.inner.instant());

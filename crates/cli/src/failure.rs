@@ -117,7 +117,7 @@ impl From<headless::Failure> for Failure {
             Kind::Failed => Exit::Failed,
         };
         let report = Report {
-            advice: failure.advice().map(String::from),
+            advice: failure.advice().map(|advice| advice.to_string()),
             file: failure.file().map(PathBuf::from),
             ..Report::new(exit, failure.code(), failure.to_string())
         };

@@ -37,7 +37,6 @@ impl OpenError {
 
 /// What is wrong with a file, or with the way to it.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum Refusal {
     /// There is nothing at this path.
     #[error("there is no such file")]
@@ -77,12 +76,12 @@ pub enum Refusal {
         parts: u64,
     },
     /// Parts of different models, or in a wrong order.
-    #[error("the parts of this split model do not belong together: in `{}`, {}", Shown(.part), Shown(.why))]
+    #[error("the parts of this split model do not belong together: in `{}`, {why}", Shown(.part))]
     PartsDiffer {
         /// The name of the file that differs.
         part: String,
         /// In what.
-        why: String,
+        why: PartsDifference,
     },
     /// A part of a split model whose name does not lead to the others.
     #[error(
@@ -142,6 +141,45 @@ impl Refusal {
     }
 }
 
+/// In what parts of a split model do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PartsDifference {
+    /// One of them is no part.
+    #[error("it is a whole model")]
+    Whole,
+    /// It has another number than its name says.
+    #[error("it says that it is part {part} of {parts}")]
+    Number {
+        /// Which part it says that it is, from 1.
+        part: u64,
+        /// Of how many.
+        parts: u64,
+    },
+    /// It is of a model with another number of tensors.
+    #[error("it counts other tensors")]
+    Tensors,
+    /// It says something else than the first part.
+    #[error("its entry `{}` is another one", Shown(.key))]
+    Entry {
+        /// The entry.
+        key: String,
+    },
+    /// All together have more or fewer tensors than they say.
+    #[error("they have {found} tensors together, not {expected}")]
+    Count {
+        /// Those that are there.
+        found: u64,
+        /// Those that the parts speak of.
+        expected: u64,
+    },
+    /// Another part has the same tensor.
+    #[error("it repeats the tensor `{}`", Shown(.tensor))]
+    Repeats {
+        /// The tensor.
+        tensor: String,
+    },
+}
+
 /// How many bytes a file would need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
@@ -161,7 +199,6 @@ impl Needed {
 
 /// Why an APR file is not used.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum AprError {
     /// Another version of the format.
     #[error("this is an APR file of version {found}; version 2 is read")]
@@ -253,7 +290,6 @@ pub enum AprError {
 
 /// Why bytes are not the description of a model.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum ParseError {
     /// They are something else.
     #[error("this is not a GGUF or APR model file: {looks_like}")]

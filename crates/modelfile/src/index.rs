@@ -33,7 +33,6 @@ impl Format {
 
 /// Something doubtful or costly about a file that can be used all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Note {
     /// The file states another rotation than its rows are made for.
     RopeType {

@@ -24,7 +24,7 @@ mod metadata;
 mod pieces;
 mod purpose;
 mod segments;
-mod shown;
+pub mod shown;
 mod sniff;
 mod tokenizer_spec;
 mod unpack;
@@ -32,7 +32,7 @@ mod unpack;
 use std::path::{Path, PathBuf};
 
 pub use assumed::{Assumed, AssumedError};
-pub use error::{AprError, Needed, OpenError, ParseError, Refusal};
+pub use error::{AprError, Needed, OpenError, ParseError, PartsDifference, Refusal};
 pub use index::{Format, Index, Layout, Note, TensorInfo};
 pub use metadata::{Metadata, MetadataError, Value, ValueKind};
 pub use purpose::Purpose;

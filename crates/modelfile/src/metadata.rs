@@ -103,7 +103,6 @@ impl Value {
 
 /// A metadata entry that is missing, or not what it has to be.
 #[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
 pub enum MetadataError {
     /// There is no such entry.
     #[error("the entry `{}` is missing", Shown(.key))]

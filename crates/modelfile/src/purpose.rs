@@ -6,7 +6,6 @@ use crate::index::Index;
 
 /// What a file is if it is no model that writes text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Purpose {
     /// Changes to another model's weights.
     Adapter,

@@ -6,7 +6,7 @@ use std::fmt;
 const SHOWN_CHARS_MAX: usize = 80;
 
 /// Text out of a file, for a message: without control characters, and cut.
-pub(crate) struct Shown<'a>(pub(crate) &'a str);
+pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,7 +25,7 @@ impl fmt::Display for Shown<'_> {
 }
 
 /// A number of bytes as a person reads it: `2.1 GB`.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000, "TB"),
         (1_000_000_000, "GB"),
@@ -41,7 +41,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// Two sizes that are to be compared: exact where rounding would make them equal.
-pub(crate) fn sizes(found: u64, needed: u64) -> (String, String) {
+pub fn sizes(found: u64, needed: u64) -> (String, String) {
     let rounded = (size(found), size(needed));
     if rounded.0 == rounded.1 && found != needed {
         return (exact(found), exact(needed));

@@ -7,7 +7,6 @@ const SNIFF_BYTES: usize = 4096;
 
 /// What a foreign file seems to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum LooksLike {
     /// An APR model.
     Apr,

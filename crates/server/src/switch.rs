@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candor_app::service::{OfApp, OnRequest};
 use candor_app::wire::{ServerSettings, ServerState};
-use candor_app::{App, Clock};
+use candor_app::{App, Clock, Phrase, Tongue};
 
 use crate::config::{Access, Patience, QUEUE_DEFAULT, ServerConfig};
 use crate::listen::{Running, StartError, bind};
@@ -35,7 +35,7 @@ enum Seat {
     #[default]
     Off,
     On(ServerSettings, Running),
-    Refused(ServerState),
+    Refused(StartError),
 }
 
 impl Switch {
@@ -59,12 +59,12 @@ impl Switch {
                 *seat = self.started(wanted, app);
             }
         }
-        seat.state()
+        seat.state(app.tongue())
     }
 
-    /// How it is.
-    pub fn state(&self) -> ServerState {
-        self.seat().state()
+    /// How it is, for a window of this language.
+    pub fn state(&self, tongue: Tongue) -> ServerState {
+        self.seat().state(tongue)
     }
 
     /// Ends it, with what it answers.
@@ -89,12 +89,7 @@ impl Switch {
         let running = bind(self.config(wanted)).and_then(|bound| bound.serve(Arc::new(source)));
         match running {
             Ok(running) => Seat::On(wanted.clone(), running),
-            Err(StartError::PortTaken { port, free, .. }) => {
-                Seat::Refused(ServerState::PortTaken { port, free })
-            }
-            Err(error) => Seat::Refused(ServerState::Failed {
-                why: error.to_string(),
-            }),
+            Err(error) => Seat::Refused(error),
         }
     }
 
@@ -125,14 +120,30 @@ impl Switch {
 }
 
 impl Seat {
-    fn state(&self) -> ServerState {
+    fn state(&self, tongue: Tongue) -> ServerState {
         match self {
             Self::Off => ServerState::Off,
             Self::On(_, running) => ServerState::Listening {
                 address: format!("http://{}", running.address()),
                 requests: u32::try_from(running.requests()).unwrap_or(u32::MAX),
             },
-            Self::Refused(state) => state.clone(),
+            Self::Refused(error) => refused(error, tongue),
         }
+    }
+}
+
+fn refused(error: &StartError, tongue: Tongue) -> ServerState {
+    let german = match error {
+        StartError::PortTaken { port, free, .. } => {
+            let (port, free) = (*port, *free);
+            return ServerState::PortTaken { port, free };
+        }
+        StartError::Bind { address, source } => {
+            format!("unter {address} lässt sich nicht antworten: {source}")
+        }
+        StartError::Thread(source) => format!("das System gibt keinen Thread mehr her: {source}"),
+    };
+    ServerState::Failed {
+        why: Phrase::new(error.to_string(), german).to(tongue),
     }
 }

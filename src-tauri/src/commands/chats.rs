@@ -11,7 +11,7 @@ pub(crate) fn chat_settings(
     opened: State<'_, Opened>,
     conversation: Option<i64>,
 ) -> Answer<Option<ChatSettings>> {
-    Ok(opened.app()?.chat_settings(conversation)?)
+    opened.answer(|app| app.chat_settings(conversation))
 }
 
 #[tauri::command(async)]
@@ -20,10 +20,10 @@ pub(crate) fn keep_chat_settings(
     conversation: Option<i64>,
     chat: Option<ChatSettings>,
 ) -> Answer<Option<ChatSettings>> {
-    Ok(opened.app()?.keep_chat_settings(conversation, chat)?)
+    opened.answer(|app| app.keep_chat_settings(conversation, chat))
 }
 
 #[tauri::command(async)]
 pub(crate) fn preview_template(opened: State<'_, Opened>, chat: ChatSettings) -> Answer<String> {
-    Ok(opened.app()?.preview_template(&chat)?)
+    opened.answer(|app| app.preview_template(&chat))
 }

@@ -12,7 +12,7 @@ use crate::root::Opened;
 
 #[tauri::command(async)]
 pub(crate) fn open_conversation(opened: State<'_, Opened>, id: i64) -> Answer<Conversation> {
-    Ok(opened.app()?.open_conversation(id)?)
+    opened.answer(|app| app.open_conversation(id))
 }
 
 #[tauri::command(async)]
@@ -21,12 +21,12 @@ pub(crate) fn rename_conversation(
     id: i64,
     title: &str,
 ) -> Answer<ConversationSummary> {
-    Ok(opened.app()?.rename_conversation(id, title)?)
+    opened.answer(|app| app.rename_conversation(id, title))
 }
 
 #[tauri::command(async)]
 pub(crate) fn delete_conversation(opened: State<'_, Opened>, id: i64) -> Answer<()> {
-    Ok(opened.app()?.delete_conversation(id)?)
+    opened.answer(|app| app.delete_conversation(id))
 }
 
 #[tauri::command(async)]
@@ -34,12 +34,12 @@ pub(crate) fn restore_conversation(
     opened: State<'_, Opened>,
     id: i64,
 ) -> Answer<ConversationSummary> {
-    Ok(opened.app()?.restore_conversation(id)?)
+    opened.answer(|app| app.restore_conversation(id))
 }
 
 #[tauri::command(async)]
 pub(crate) fn keep_unsent(opened: State<'_, Opened>, unsent: Unsent) -> Answer<()> {
-    Ok(opened.app()?.keep_unsent(&unsent)?)
+    opened.answer(|app| app.keep_unsent(&unsent))
 }
 
 #[tauri::command(async)]
@@ -48,27 +48,27 @@ pub(crate) fn place_conversation(
     id: i64,
     place: Place,
 ) -> Answer<ConversationSummary> {
-    Ok(opened.app()?.place_conversation(id, &place)?)
+    opened.answer(|app| app.place_conversation(id, &place))
 }
 
 #[tauri::command(async)]
 pub(crate) fn rename_folder(opened: State<'_, Opened>, from: &str, to: &str) -> Answer<()> {
-    Ok(opened.app()?.rename_folder(from, to)?)
+    opened.answer(|app| app.rename_folder(from, to))
 }
 
 #[tauri::command(async)]
 pub(crate) fn search(opened: State<'_, Opened>, words: &str) -> Answer<Vec<Found>> {
-    Ok(opened.app()?.search(words)?)
+    opened.answer(|app| app.search(words))
 }
 
 #[tauri::command(async)]
 pub(crate) fn show_message(opened: State<'_, Opened>, message: i64) -> Answer<Conversation> {
-    Ok(opened.app()?.show_message(message)?)
+    opened.answer(|app| app.show_message(message))
 }
 
 #[tauri::command(async)]
 pub(crate) fn duplicate(opened: State<'_, Opened>, message: i64) -> Answer<Conversation> {
-    Ok(opened.app()?.duplicate(message)?)
+    opened.answer(|app| app.duplicate(message))
 }
 
 #[tauri::command(async)]
@@ -77,7 +77,7 @@ pub(crate) fn edit_reply(
     message: i64,
     text: &str,
 ) -> Answer<Conversation> {
-    Ok(opened.app()?.edit_reply(message, text)?)
+    opened.answer(|app| app.edit_reply(message, text))
 }
 
 #[tauri::command(async)]
@@ -87,17 +87,17 @@ pub(crate) fn count_tokens(
     text: &str,
     cards: Vec<i64>,
 ) -> Answer<Option<TokenCount>> {
-    Ok(opened.app()?.count_tokens(conversation, text, &cards)?)
+    opened.answer(|app| app.count_tokens(conversation, text, &cards))
 }
 
 #[tauri::command(async)]
 pub(crate) fn add_card(opened: State<'_, Opened>, name: &str, text: &str) -> Answer<Card> {
-    Ok(opened.app()?.add_card(name, text)?)
+    opened.answer(|app| app.add_card(name, text))
 }
 
 #[tauri::command(async)]
 pub(crate) fn card_text(opened: State<'_, Opened>, id: i64) -> Answer<String> {
-    Ok(opened.app()?.card_text(id)?)
+    opened.answer(|app| app.card_text(id))
 }
 
 #[tauri::command]
@@ -106,9 +106,9 @@ pub(crate) async fn pick_card(
     picker: State<'_, Box<dyn FilePicker>>,
     window: WebviewWindow,
 ) -> Answer<Option<Card>> {
-    let app = opened.app()?;
-    match picker.pick(&window, Wanted::TextFile).await {
-        Some(path) => Ok(Some(app.add_file_card(&path)?)),
+    let tongue = opened.app()?.tongue();
+    match picker.pick(&window, Wanted::TextFile, tongue).await {
+        Some(path) => opened.answer(|app| app.add_file_card(&path)).map(Some),
         None => Ok(None),
     }
 }
@@ -119,9 +119,11 @@ pub(crate) async fn import_conversations(
     picker: State<'_, Box<dyn FilePicker>>,
     window: WebviewWindow,
 ) -> Answer<Option<Imported>> {
-    let app = opened.app()?;
-    match picker.pick(&window, Wanted::Conversations).await {
-        Some(path) => Ok(Some(app.import_conversations(&path)?)),
+    let tongue = opened.app()?.tongue();
+    match picker.pick(&window, Wanted::Conversations, tongue).await {
+        Some(path) => opened
+            .answer(|app| app.import_conversations(&path))
+            .map(Some),
         None => Ok(None),
     }
 }
@@ -134,10 +136,13 @@ pub(crate) async fn export_conversations(
     id: Option<i64>,
     format: ExportFormat,
 ) -> Answer<Option<Exported>> {
-    let app = opened.app()?;
-    let wanted = Wanted::NewFile(app.export_name(id, format)?);
-    match picker.pick(&window, wanted).await {
-        Some(path) => Ok(Some(app.export_conversations(id, format, &path)?)),
+    let tongue = opened.app()?.tongue();
+    let name = opened.answer(|app| app.export_name(id, format))?;
+    match picker.pick(&window, Wanted::NewFile(name), tongue).await {
+        Some(path) => {
+            let written = opened.answer(|app| app.export_conversations(id, format, &path));
+            written.map(Some)
+        }
         None => Ok(None),
     }
 }

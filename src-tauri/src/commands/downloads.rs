@@ -8,12 +8,12 @@ use crate::root::Opened;
 
 #[tauri::command(async)]
 pub(crate) fn hub_search(opened: State<'_, Opened>, words: &str) -> Answer<Vec<HubModel>> {
-    Ok(opened.app()?.hub_search(words)?)
+    opened.answer(|app| app.hub_search(words))
 }
 
 #[tauri::command(async)]
 pub(crate) fn hub_files(opened: State<'_, Opened>, repo: &str) -> Answer<HubListing> {
-    Ok(opened.app()?.hub_files(repo)?)
+    opened.answer(|app| app.hub_files(repo))
 }
 
 #[tauri::command(async)]
@@ -22,25 +22,25 @@ pub(crate) fn start_download(
     repo: &str,
     path: &str,
 ) -> Answer<Download> {
-    Ok(opened.app()?.start_download(repo, path)?)
+    opened.answer(|app| app.start_download(repo, path))
 }
 
 #[tauri::command(async)]
 pub(crate) fn download_starter(opened: State<'_, Opened>) -> Answer<Download> {
-    Ok(opened.app()?.download_starter()?)
+    opened.answer(|app| app.download_starter())
 }
 
 #[tauri::command(async)]
 pub(crate) fn pause_download(opened: State<'_, Opened>, id: u32) -> Answer<()> {
-    Ok(opened.app()?.pause_download(id)?)
+    opened.answer(|app| app.pause_download(id))
 }
 
 #[tauri::command(async)]
 pub(crate) fn resume_download(opened: State<'_, Opened>, id: u32) -> Answer<()> {
-    Ok(opened.app()?.resume_download(id)?)
+    opened.answer(|app| app.resume_download(id))
 }
 
 #[tauri::command(async)]
 pub(crate) fn remove_download(opened: State<'_, Opened>, id: u32) -> Answer<()> {
-    Ok(opened.app()?.remove_download(id)?)
+    opened.answer(|app| app.remove_download(id))
 }

@@ -13,26 +13,26 @@ pub(crate) async fn pick_model(
     picker: State<'_, Box<dyn FilePicker>>,
     window: WebviewWindow,
 ) -> Answer<Option<ModelEntry>> {
-    let app = opened.app()?;
-    match picker.pick(&window, Wanted::Model).await {
-        Some(path) => Ok(Some(app.add_model(&path)?)),
+    let tongue = opened.app()?.tongue();
+    match picker.pick(&window, Wanted::Model, tongue).await {
+        Some(path) => opened.answer(|app| app.add_model(&path)).map(Some),
         None => Ok(None),
     }
 }
 
 #[tauri::command(async)]
 pub(crate) fn add_model(opened: State<'_, Opened>, path: &str) -> Answer<ModelEntry> {
-    Ok(opened.app()?.add_model(path.as_ref())?)
+    opened.answer(|app| app.add_model(path.as_ref()))
 }
 
 #[tauri::command(async)]
 pub(crate) fn load_model(opened: State<'_, Opened>, id: &str) -> Answer<()> {
-    Ok(opened.app()?.load_model(id)?)
+    opened.answer(|app| app.load_model(id))
 }
 
 #[tauri::command(async)]
 pub(crate) fn model_details(opened: State<'_, Opened>, id: &str) -> Answer<ModelDetails> {
-    Ok(opened.app()?.model_details(id)?)
+    opened.answer(|app| app.model_details(id))
 }
 
 #[tauri::command]
@@ -49,7 +49,7 @@ pub(crate) fn use_cpu(opened: State<'_, Opened>) -> Answer<()> {
 
 #[tauri::command(async)]
 pub(crate) fn use_gpu(opened: State<'_, Opened>) -> Answer<()> {
-    Ok(opened.app()?.use_gpu()?)
+    opened.answer(|app| app.use_gpu())
 }
 
 #[tauri::command(async)]
@@ -60,12 +60,12 @@ pub(crate) fn check_again(opened: State<'_, Opened>) -> Answer<()> {
 
 #[tauri::command(async)]
 pub(crate) fn forget_model(opened: State<'_, Opened>, id: &str) -> Answer<()> {
-    Ok(opened.app()?.forget_model(id)?)
+    opened.answer(|app| app.forget_model(id))
 }
 
 #[tauri::command(async)]
 pub(crate) fn model_fits(opened: State<'_, Opened>, ids: Vec<String>) -> Answer<Vec<ModelFit>> {
-    Ok(opened.app()?.model_fits(&ids)?)
+    opened.answer(|app| app.model_fits(&ids))
 }
 
 #[tauri::command]
@@ -74,21 +74,21 @@ pub(crate) async fn pick_folder(
     picker: State<'_, Box<dyn FilePicker>>,
     window: WebviewWindow,
 ) -> Answer<Option<Settings>> {
-    let app = opened.app()?;
-    match picker.pick_folder(&window).await {
-        Some(path) => Ok(Some(app.add_model_folder(&path)?)),
+    let tongue = opened.app()?.tongue();
+    match picker.pick_folder(&window, tongue).await {
+        Some(path) => opened.answer(|app| app.add_model_folder(&path)).map(Some),
         None => Ok(None),
     }
 }
 
 #[tauri::command(async)]
 pub(crate) fn add_model_folder(opened: State<'_, Opened>, path: &str) -> Answer<Settings> {
-    Ok(opened.app()?.add_model_folder(path.as_ref())?)
+    opened.answer(|app| app.add_model_folder(path.as_ref()))
 }
 
 #[tauri::command(async)]
 pub(crate) fn remove_model_folder(opened: State<'_, Opened>, id: &str) -> Answer<Settings> {
-    Ok(opened.app()?.remove_model_folder(id)?)
+    opened.answer(|app| app.remove_model_folder(id))
 }
 
 #[tauri::command(async)]

@@ -16,10 +16,11 @@ pub(crate) fn send(
     cards: Vec<i64>,
     channel: Channel<TurnBatch>,
 ) -> Answer<Sent> {
-    let app = opened.app()?;
-    let sent = app.send_with(conversation, text, &cards)?;
-    app.attach(sent.turn, 0, bridge::reader(channel));
-    Ok(sent)
+    opened.answer(|app| {
+        let sent = app.send_with(conversation, text, &cards)?;
+        app.attach(sent.turn, 0, bridge::reader(channel));
+        Ok(sent)
+    })
 }
 
 #[tauri::command(async)]
@@ -28,10 +29,11 @@ pub(crate) fn regenerate(
     message: i64,
     channel: Channel<TurnBatch>,
 ) -> Answer<Sent> {
-    let app = opened.app()?;
-    let sent = app.regenerate(message)?;
-    app.attach(sent.turn, 0, bridge::reader(channel));
-    Ok(sent)
+    opened.answer(|app| {
+        let sent = app.regenerate(message)?;
+        app.attach(sent.turn, 0, bridge::reader(channel));
+        Ok(sent)
+    })
 }
 
 #[tauri::command(async)]
@@ -41,10 +43,11 @@ pub(crate) fn edit_question(
     text: &str,
     channel: Channel<TurnBatch>,
 ) -> Answer<Sent> {
-    let app = opened.app()?;
-    let sent = app.edit_question(message, text)?;
-    app.attach(sent.turn, 0, bridge::reader(channel));
-    Ok(sent)
+    opened.answer(|app| {
+        let sent = app.edit_question(message, text)?;
+        app.attach(sent.turn, 0, bridge::reader(channel));
+        Ok(sent)
+    })
 }
 
 #[tauri::command(async)]
@@ -53,10 +56,11 @@ pub(crate) fn continue_reply(
     message: i64,
     channel: Channel<TurnBatch>,
 ) -> Answer<Sent> {
-    let app = opened.app()?;
-    let sent = app.continue_reply(message)?;
-    app.attach(sent.turn, 0, bridge::reader(channel));
-    Ok(sent)
+    opened.answer(|app| {
+        let sent = app.continue_reply(message)?;
+        app.attach(sent.turn, 0, bridge::reader(channel));
+        Ok(sent)
+    })
 }
 
 #[tauri::command(async)]
@@ -83,8 +87,7 @@ pub(crate) fn replay(
     message: i64,
     channel: Channel<ReplayEvent>,
 ) -> Answer<()> {
-    opened.app()?.replay(message, bridge::reader(channel))?;
-    Ok(())
+    opened.answer(|app| app.replay(message, bridge::reader(channel)))
 }
 
 #[tauri::command]
@@ -95,7 +98,7 @@ pub(crate) fn stop_replay(opened: State<'_, Opened>, message: i64) -> Answer<()>
 
 #[tauri::command(async)]
 pub(crate) fn reply_file_hash(opened: State<'_, Opened>, message: i64) -> Answer<String> {
-    Ok(opened.app()?.reply_file_hash(message)?)
+    opened.answer(|app| app.reply_file_hash(message))
 }
 
 #[tauri::command]

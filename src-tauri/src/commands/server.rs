@@ -8,8 +8,8 @@ use super::Answer;
 use crate::root::Opened;
 
 #[tauri::command(async)]
-pub(crate) fn server_state(server: State<'_, Switch>) -> ServerState {
-    server.state()
+pub(crate) fn server_state(opened: State<'_, Opened>, server: State<'_, Switch>) -> ServerState {
+    server.state(opened.tongue())
 }
 
 /// Makes it as the settings say, and says how it is then.

@@ -1,7 +1,8 @@
 //! The window itself, and the user's choices.
 
 use candor_app::diagnostics::{self, Surroundings};
-use candor_app::wire::{Settings, Snapshot};
+use candor_app::wire::{Language, Settings, Snapshot};
+use candor_app::{App, Error, Tongue};
 use tauri::{State, WebviewWindow};
 
 use super::Answer;
@@ -10,13 +11,17 @@ use crate::root::Opened;
 use crate::{links, surroundings};
 
 #[tauri::command(async)]
-pub(crate) fn bootstrap(opened: State<'_, Opened>) -> Answer<Snapshot> {
-    Ok(opened.app()?.bootstrap()?)
+pub(crate) fn bootstrap(opened: State<'_, Opened>, system: Language) -> Answer<Snapshot> {
+    opened.system_speaks(match system {
+        Language::German => Tongue::German,
+        Language::English | Language::System => Tongue::English,
+    });
+    opened.answer(App::bootstrap)
 }
 
 #[tauri::command(async)]
 pub(crate) fn save_settings(opened: State<'_, Opened>, settings: Settings) -> Answer<Settings> {
-    Ok(opened.app()?.save_settings(settings)?)
+    opened.answer(|app| app.save_settings(settings))
 }
 
 /// The report that a person reads before passing it on. The driver may be asked meanwhile.
@@ -32,13 +37,16 @@ pub(crate) fn diagnostics(opened: State<'_, Opened>) -> Answer<String> {
 /// Keeps the report as it was read; false if the person thought better of it.
 #[tauri::command]
 pub(crate) async fn save_report(
+    opened: State<'_, Opened>,
     picker: State<'_, Box<dyn FilePicker>>,
     window: WebviewWindow,
     text: String,
 ) -> Answer<bool> {
-    match picker.pick(&window, Wanted::Report).await {
+    let tongue = opened.tongue();
+    match picker.pick(&window, Wanted::Report, tongue).await {
         Some(path) => {
-            diagnostics::save(&path, &text)?;
+            let saved = diagnostics::save(&path, &text);
+            saved.map_err(|error| error.wire(tongue))?;
             Ok(true)
         }
         None => Ok(false),
@@ -46,8 +54,8 @@ pub(crate) async fn save_report(
 }
 
 #[tauri::command(async)]
-pub(crate) fn open_link(url: &str) -> Answer<()> {
-    Ok(links::open(url)?)
+pub(crate) fn open_link(opened: State<'_, Opened>, url: &str) -> Answer<()> {
+    links::open(url).map_err(|why| Error::from(why).wire(opened.tongue()))
 }
 
 /// The page is ready to go.

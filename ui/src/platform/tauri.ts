@@ -11,7 +11,7 @@ function channelFor<T>(reader: (message: T) => void): Channel<T> {
 
 /** The platform of the real window. */
 export const tauriPlatform: Platform = {
-  bootstrap: () => invoke("bootstrap"),
+  bootstrap: (system) => invoke("bootstrap", { system }),
   openConversation: (id) => invoke("open_conversation", { id }),
   renameConversation: (id, title) => invoke("rename_conversation", { id, title }),
   deleteConversation: (id) => invoke("delete_conversation", { id }),

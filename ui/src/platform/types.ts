@@ -14,6 +14,7 @@ import type {
   HubListing,
   HubModel,
   Imported,
+  Language,
   ModelDetails,
   ModelEntry,
   ModelFit,
@@ -62,7 +63,8 @@ export interface PlatformEvents {
 
 /** What the window can ask for. A rejection is always a `WireError`. */
 export interface Platform {
-  bootstrap(): Promise<Snapshot>;
+  /** `system` is the language that the system speaks, for a window of which none was chosen. */
+  bootstrap(system: Language): Promise<Snapshot>;
   openConversation(id: number): Promise<Conversation>;
   renameConversation(id: number, title: string): Promise<ConversationSummary>;
   deleteConversation(id: number): Promise<void>;

@@ -17,7 +17,7 @@ import { type AppState, type Key, type Pending, type Queued, initialState } from
 import { reduce } from "../state/reduce";
 import { cardsFor, draftFor, dueQueued, readiness } from "../state/select";
 import { turnOf } from "../state/turns";
-import type { Key as WordsKey } from "../text/words.svelte";
+import { type Key as WordsKey, systemLanguage } from "../text/words.svelte";
 import { type RecordDoor, type ReportDoor, type ServerDoor, recordDoor } from "./records";
 import { Chats } from "./chats";
 import { TokenCounter } from "./counter";
@@ -138,7 +138,7 @@ export class Session {
           void this.#unsent.flush().then(() => this.#platform.closeWindow());
         }),
       ]);
-      const snapshot = await this.#platform.bootstrap();
+      const snapshot = await this.#platform.bootstrap(systemLanguage());
       this.dispatch({ type: "started", snapshot });
       this.#unsent.begin(snapshot.unsent, this.state);
       for (const action of early) this.dispatch(action);

@@ -26,6 +26,12 @@ export function tongueFor(choice: Language, system: readonly string[]): Tongue {
   return "en";
 }
 
+/** The language of the system, among those that have all words. */
+export function systemLanguage(): Language {
+  const found = tongueFor("system", navigator.languages ?? []);
+  return found === "de" ? "german" : "english";
+}
+
 /** Speaks this language from now on. */
 export function speak(chosen: Tongue): void {
   tongue = chosen;

@@ -5,32 +5,32 @@ use candor_engine::{Mode, Proof};
 use super::{ModelFacts, context_limit, details, plain};
 use crate::upkeep::Audits;
 use crate::wire::{Banner, BannerAction, BannerKind, Tone};
-use crate::words;
+use crate::words::{Count, Digits, Phrase, Tongue, phrase};
 
 /// The banner of a card that computes.
-pub(super) fn banner(model: &ModelFacts) -> Banner {
+pub(super) fn banner(model: &ModelFacts, tongue: Tongue) -> Banner {
     let (tone, report) = match &model.proof {
         Proof::Proven(report) => (Tone::Proven, Some(report.to_string())),
         // It does not write a token before it is proven, but now there is nothing to show for it.
         Proof::Awaited(_) | Proof::Reference => (Tone::Neutral, None),
         Proof::Skipped { .. } => (Tone::Attention, None),
     };
-    let mut proof = proof(&model.proof);
-    proof.push_str(&audited(model));
-    let parts = [model.device.name.as_str(), &proof, day(model)];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    let mut line = parts.collect::<Vec<_>>().join(" · ");
-    line.push_str(&context_limit(model));
+    let parts = [
+        Phrase::same(model.device.name.as_str()),
+        proof(&model.proof).then(&audited(model)),
+        Phrase::same(day(model)),
+    ];
+    let line = Phrase::joined(parts, " · ").then(&context_limit(model));
     let state = match model.proof {
-        Proof::Skipped { .. } => "GPU, not checked",
-        _ => "GPU",
+        Proof::Skipped { .. } => phrase!("GPU, not checked", "GPU, nicht geprüft"),
+        _ => Phrase::same("GPU"),
     };
     Banner {
         tone,
         actions: vec![BannerAction::CheckAgain],
-        details: details::of_gpu(model),
+        details: details::of_gpu(model, tongue),
         report,
-        ..plain(BannerKind::Gpu, state, line)
+        ..plain(BannerKind::Gpu, (state, line), tongue)
     }
 }
 
@@ -43,33 +43,52 @@ fn day(model: &ModelFacts) -> &str {
 }
 
 /// What audits have shown of a card that is proven.
-fn audited(model: &ModelFacts) -> String {
+fn audited(model: &ModelFacts) -> Phrase {
     let Audits { prompts, position } = model.audits;
     if prompts == 0 || !matches!(model.proof, Proof::Proven(_)) {
-        return String::new();
+        return Phrase::default();
     }
     let prompts = match prompts {
-        1 => String::from("one of your prompts"),
-        _ => format!("{} of your prompts", words::count(prompts.into())),
+        1 => phrase!("one of your prompts", "an einer deiner Fragen"),
+        _ => phrase!(
+            "{count} of your prompts",
+            "an {count} deiner Fragen",
+            count = Count(prompts.into()),
+        ),
     };
-    let position = words::count(position.into());
-    format!(" and on {prompts}, to position {position}")
+    phrase!(
+        " and on {prompts}, to position {position}",
+        " und {prompts}, bis zur Stelle {position}",
+        prompts,
+        position = Count(position.into()),
+    )
 }
 
 /// By what right a card computes, in plain words.
-pub(crate) fn proof(proof: &Proof) -> String {
+pub(crate) fn proof(proof: &Proof) -> Phrase {
     match proof {
-        Proof::Proven(report) => format!(
-            "proven on {} positions (lowest match {:.4})",
-            words::count(report.positions as u64),
+        Proof::Proven(report) => {
             // Never rounded up to a perfect match that it is not.
-            (report.min_cosine * 10_000.0).floor() / 10_000.0,
-        ),
-        Proof::Awaited(Mode::EveryPrompt) => String::from("to be checked on every message"),
-        Proof::Awaited(Mode::FirstPrompt | Mode::Probe) => {
-            String::from("to be checked on your next message")
+            let lowest = (report.min_cosine * 10_000.0).floor() / 10_000.0;
+            phrase!(
+                "proven on {positions} positions (lowest match {lowest})",
+                "nachgewiesen an {positions} Stellen (geringste Übereinstimmung {lowest})",
+                positions = Count::of(report.positions),
+                lowest = Digits(format!("{lowest:.4}")),
+            )
         }
-        Proof::Skipped { reason } => format!("not checked: {reason}"),
-        Proof::Reference => String::new(),
+        Proof::Awaited(Mode::EveryPrompt) => phrase!(
+            "to be checked on every message",
+            "wird an jeder Nachricht geprüft",
+        ),
+        Proof::Awaited(Mode::FirstPrompt | Mode::Probe) => phrase!(
+            "to be checked on your next message",
+            "wird an deiner nächsten Nachricht geprüft",
+        ),
+        Proof::Skipped { reason } => {
+            let reason = *reason;
+            phrase!("not checked: {reason}", "nicht geprüft ({reason})", reason)
+        }
+        Proof::Reference => Phrase::default(),
     }
 }

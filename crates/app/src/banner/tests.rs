@@ -6,6 +6,9 @@ use candor_engine::{
 };
 
 use super::*;
+use crate::words::says_the_same;
+
+mod german;
 
 fn facts() -> ModelFacts {
     ModelFacts {
@@ -30,7 +33,7 @@ fn facts() -> ModelFacts {
         card: None,
         day: String::from("2026-12-01"),
         memory_bytes: 431_000_000,
-        kv: "16 bits",
+        kv: phrase!("16 bits", "16 Bit"),
     }
 }
 
@@ -49,9 +52,13 @@ fn line(banner: &Banner) -> String {
 
 #[track_caller]
 fn check(scene: &Scene<'_>, want: &str, advice: Option<&str>) {
-    let banner = banner(scene);
-    assert_eq!(line(&banner), want);
-    assert_eq!(banner.advice.as_deref(), advice, "{want}");
+    let english = banner(scene, Tongue::English);
+    assert_eq!(line(&english), want);
+    assert_eq!(english.advice.as_deref(), advice, "{want}");
+    let german = banner(scene, Tongue::German);
+    says_the_same(&line(&english), &line(&german));
+    let advices = [&english, &german].map(|banner| banner.advice.clone().unwrap_or_default());
+    says_the_same(&advices[0], &advices[1]);
 }
 
 #[test]
@@ -74,18 +81,25 @@ fn lines_are_those_of_the_design() {
         "No model open. Open a model file.",
         None,
     );
-    let message = "llama-3.gguf: the file is incomplete: it has 2.1 GB of 4.7 GB";
+    let message = &Phrase::new(
+        "llama-3.gguf: the file is incomplete: it has 2.1 GB of 4.7 GB",
+        "llama-3.gguf: die Datei ist unvollständig: Sie hat 2,1 GB von 4,7 GB",
+    );
+    let again = phrase!("download it again", "lade sie noch einmal herunter");
     check(
         &Scene::Refused {
             file: "llama-3.gguf",
             message,
-            advice: Some("download it again"),
+            advice: Some(&again),
             kept: Some("qwen.gguf"),
         },
         "Not loaded · llama-3.gguf: the file is incomplete: it has 2.1 GB of 4.7 GB",
         Some("download it again; qwen.gguf stays open"),
     );
-    let message = "the model needs 9 bytes of memory, 3 are available";
+    let message = &Phrase::new(
+        "the model needs 9 bytes of memory, 3 are available",
+        "das Modell braucht 9 Byte Speicher, frei sind 3",
+    );
     check(
         &Scene::Refused {
             file: "a.gguf",
@@ -155,7 +169,7 @@ fn lines_of_what_is_under_way_are_those_of_the_design() {
     );
     check(
         &Scene::Restarting {
-            reason: "out of range",
+            reason: &Phrase::same("out of range"),
         },
         "Restarting · the engine stopped (out of range); your text is kept",
         None,
@@ -434,7 +448,7 @@ fn each_reason_for_the_cpu_has_its_own_words() {
         let (model, wish) = (&model, DeviceChoice::Auto);
         let line = format!("CPU · {want} · AVX-512 · 2 threads");
         check(&Scene::Open { model, wish }, &line, advice);
-        let banner = banner(&Scene::Open { model, wish });
+        let banner = banner(&Scene::Open { model, wish }, Tongue::English);
         assert_eq!(banner.tone, tone, "{want}");
         assert_eq!(banner.actions, Vec::from_iter(action), "{want}");
         assert_eq!(banner.report.is_some(), has_report, "{want}");
@@ -443,7 +457,7 @@ fn each_reason_for_the_cpu_has_its_own_words() {
         // Who asks for a card is told loudly, but for what they chose themselves.
         let wish = DeviceChoice::Gpu;
         let chosen = want == "chosen by you" || want.starts_with("you stopped");
-        let loud = super::banner(&Scene::Open { model, wish }).tone;
+        let loud = super::banner(&Scene::Open { model, wish }, Tongue::English).tone;
         assert_eq!(loud == Tone::Attention, !chosen, "{want}");
     }
 }
@@ -480,7 +494,7 @@ fn a_card_that_computes_says_by_what_right() {
         };
         let (model, wish) = (&model, DeviceChoice::Auto);
         check(&Scene::Open { model, wish }, want, None);
-        let banner = banner(&Scene::Open { model, wish });
+        let banner = banner(&Scene::Open { model, wish }, Tongue::English);
         assert_eq!(
             (banner.kind, banner.tone),
             (BannerKind::Gpu, tone),
@@ -495,7 +509,7 @@ fn details_say_every_number() {
     let mut model = facts();
     let rows = |model: &ModelFacts| {
         let wish = DeviceChoice::Auto;
-        let banner = banner(&Scene::Open { model, wish });
+        let banner = banner(&Scene::Open { model, wish }, Tongue::English);
         let rows = banner
             .details
             .iter()
@@ -519,7 +533,7 @@ fn details_say_every_number() {
     model.context_limit = Some(ContextLimit::Memory { wanted: 8_192 });
     model.context = 4_096;
     model.device.threads = 1;
-    model.template_fallback = Some(String::from("no template"));
+    model.template_fallback = Some(Phrase::same("no template"));
     let rows = rows(&model);
     assert_eq!(rows[3], "Threads: 1");
     assert_eq!(
@@ -540,7 +554,10 @@ fn a_card_that_was_audited_says_on_how_much() {
             ..facts()
         };
         let (model, wish) = (&model, DeviceChoice::Auto);
-        assert_eq!(banner(&Scene::Open { model, wish }).reason, want);
+        assert_eq!(
+            banner(&Scene::Open { model, wish }, Tongue::English).reason,
+            want
+        );
     };
     let proven = || Proof::Proven(report(None));
     let so_far = "RTX 4090 · proven on 289 positions (lowest match 0.9998)";
@@ -572,7 +589,7 @@ fn details_of_a_card_say_what_was_checked_and_when() {
         ..facts()
     };
     let (model, wish) = (&model, DeviceChoice::Auto);
-    let rows = banner(&Scene::Open { model, wish }).details;
+    let rows = banner(&Scene::Open { model, wish }, Tongue::English).details;
     let rows: Vec<String> = rows
         .iter()
         .map(|row| format!("{}: {}", row.name, row.value))
@@ -621,7 +638,7 @@ fn a_context_that_was_limited_is_said_in_the_line_and_in_the_details() {
             ..facts()
         };
         let (model, wish) = (&model, DeviceChoice::Auto);
-        let banner = banner(&Scene::Open { model, wish });
+        let banner = banner(&Scene::Open { model, wish }, Tongue::English);
         assert!(
             banner.reason.ends_with(&format!(" · {line_end}")),
             "{}",

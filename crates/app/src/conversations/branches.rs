@@ -6,8 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::messages::{Begun, StoredMessage, add_reply};
 use super::{Store, cards};
-use crate::error::Error;
+use crate::error::{Error, Thing};
 use crate::wire::{Code, ConversationId, MessageId, MessageState, Role};
+use crate::words::phrase;
 
 impl Store {
     /// Shows the branch on which a message lies: as it is if it lies on the one that is shown,
@@ -34,7 +35,7 @@ impl Store {
         let old = self.message(question)?;
         self.summary(old.conversation)?;
         if old.role != Role::User {
-            return Err(Error::not_found("question"));
+            return Err(Error::not_found(Thing::Question));
         }
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
@@ -63,7 +64,7 @@ impl Store {
         let old = self.message(reply)?;
         self.summary(old.conversation)?;
         if old.role != Role::Assistant || old.state == MessageState::Writing {
-            return Err(Error::not_found("reply"));
+            return Err(Error::not_found(Thing::Reply));
         }
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
@@ -86,7 +87,10 @@ impl Store {
         if old.role != Role::Assistant || has_end {
             return Err(Error::new(
                 Code::NotFound,
-                "There is nothing to go on with here.",
+                phrase!(
+                    "There is nothing to go on with here.",
+                    "Hier gibt es nichts weiterzuschreiben.",
+                ),
             ));
         }
         let mut connection = self.connection();
@@ -97,7 +101,10 @@ impl Store {
             .optional()?
             .is_some()
         {
-            let message = "Messages follow this reply, so it cannot be gone on with.";
+            let message = phrase!(
+                "Messages follow this reply, so it cannot be gone on with.",
+                "Auf diese Antwort folgen Nachrichten, deshalb lässt sie sich nicht weiterschreiben.",
+            );
             return Err(Error::new(Code::NotFound, message));
         }
         let sql = "UPDATE message SET state = ?2 WHERE id = ?1";

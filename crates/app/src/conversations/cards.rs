@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Store;
-use crate::error::Error;
+use crate::error::{Error, Thing};
 use crate::wire::{Card, ConversationId, MessageId};
 
 /// Longest name in characters: more than any card shows.
@@ -41,7 +41,7 @@ impl Store {
             .connection()
             .query_row(sql, [id], |row| row.get(0))
             .optional()?;
-        found.ok_or_else(|| Error::not_found("text"))
+        found.ok_or_else(|| Error::not_found(Thing::Text))
     }
 
     /// These cards as they are kept, in this order; those that are gone are left out.
@@ -104,7 +104,7 @@ pub(super) fn give(
     let mut statement = connection.prepare_cached(sql)?;
     for id in cards {
         if statement.execute(params![message, id])? == 0 {
-            return Err(Error::not_found("text"));
+            return Err(Error::not_found(Thing::Text));
         }
     }
     Ok(())

@@ -6,9 +6,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::branches::{NewMessage, versions};
 use super::draft::Draft;
 use super::{Store, cards};
-use crate::error::Error;
+use crate::error::{Error, Thing};
 use crate::parts;
 use crate::wire::{Card, Code, ConversationId, MessageId, MessageState, ReplyRecord, Role};
+use crate::words::phrase;
 
 /// A message as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,7 +205,7 @@ impl Store {
             .connection()
             .query_row(&sql, [id], message)
             .optional()?;
-        found.ok_or_else(|| Error::not_found("message"))
+        found.ok_or_else(|| Error::not_found(Thing::Message))
     }
 
     /// Stores a question and an empty reply to it, in one transaction, and shows them. Makes the
@@ -231,7 +232,7 @@ impl Store {
         let leaf: Option<Option<MessageId>> = transaction
             .query_row(sql, [conversation], |row| row.get(0))
             .optional()?;
-        let parent = leaf.ok_or_else(|| Error::not_found("conversation"))?;
+        let parent = leaf.ok_or_else(|| Error::not_found(Thing::Conversation))?;
         let new = NewMessage {
             conversation,
             parent,
@@ -257,7 +258,7 @@ impl Store {
         let question = match (old.role, old.parent) {
             (Role::User, _) => message,
             (Role::Assistant, Some(question)) => question,
-            (Role::Assistant, None) => return Err(Error::not_found("question")),
+            (Role::Assistant, None) => return Err(Error::not_found(Thing::Question)),
         };
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
@@ -344,6 +345,10 @@ pub(super) fn add_reply(
 }
 
 fn draft_error(source: std::io::Error) -> Error {
-    let message = format!("The reply could not be kept on disk: {source}.");
+    let message = phrase!(
+        "The reply could not be kept on disk: {source}.",
+        "Die Antwort ließ sich nicht auf dem Datenträger aufheben: {source}.",
+        source,
+    );
     Error::new(Code::Storage, message).because(source)
 }

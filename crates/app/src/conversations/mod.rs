@@ -24,8 +24,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::Error;
+use crate::library;
 use crate::paths::AppPaths;
 use crate::wire::Code;
+use crate::words::{Phrase, phrase};
 
 pub(crate) use draft::Draft;
 pub(crate) use messages::{Begun, Closing, Question, StoredMessage};
@@ -44,7 +46,7 @@ pub(crate) struct Store {
 /// A store that was opened, and what the user has to hear about it.
 pub(crate) struct Opened {
     pub(crate) store: Store,
-    pub(crate) notice: Option<String>,
+    pub(crate) notice: Option<Phrase>,
 }
 
 /// The right to have the store open.
@@ -126,8 +128,12 @@ fn prepare(paths: &AppPaths) -> Result<Lock, Error> {
     match lock.try_lock() {
         Ok(()) => Ok(Lock(lock)),
         Err(TryLockError::WouldBlock) => {
-            let message = "Candor is already open with these conversations. \
-                           Use that window, or another data folder.";
+            let message = phrase!(
+                "Candor is already open with these conversations. \
+                 Use that window, or another data folder.",
+                "Candor ist mit diesen Gesprächen schon geöffnet. \
+                 Nutze jenes Fenster oder einen anderen Datenordner.",
+            );
             Err(Error::new(Code::Busy, message))
         }
         Err(TryLockError::Error(error)) => Err(folder_error(error)),
@@ -135,12 +141,20 @@ fn prepare(paths: &AppPaths) -> Result<Lock, Error> {
 }
 
 fn folder_error(source: io::Error) -> Error {
-    let message = format!("The folder for your conversations could not be used: {source}.");
+    let message = phrase!(
+        "The folder for your conversations could not be used: {source}.",
+        "Der Ordner für deine Gespräche ließ sich nicht nutzen: {source}.",
+        source,
+    );
     Error::new(Code::Storage, message).because(source)
 }
 
 fn unusable(finding: &str) -> Error {
-    let message = format!("A new store of conversations could not be begun: {finding}.");
+    let message = phrase!(
+        "A new store of conversations could not be begun: {finding}.",
+        "Ein neuer Speicher für Gespräche ließ sich nicht anlegen: {finding}.",
+        finding,
+    );
     Error::new(Code::Storage, message)
 }
 
@@ -190,21 +204,36 @@ fn settle(connection: &Connection) -> rusqlite::Result<String> {
 }
 
 /// What the user hears of a damaged store.
-fn damage_words(finding: &str, aside: &Path, saved: salvage::Saved) -> String {
-    let name = aside.file_name().unwrap_or_default().to_string_lossy();
+fn damage_words(finding: &str, aside: &Path, saved: salvage::Saved) -> Phrase {
+    let name = library::shown_name(aside);
     let salvage::Saved {
         conversations,
         messages,
     } = saved;
     let found = match conversations {
-        0 => String::from("nothing in it could be read, so a new one was begun"),
-        1 => format!("1 conversation with {messages} messages could be read and is here"),
-        _ => format!(
-            "{conversations} conversations with {messages} messages could be read and are here"
+        0 => phrase!(
+            "nothing in it could be read, so a new one was begun",
+            "nichts darin ließ sich lesen, deshalb wurde eine neue begonnen",
+        ),
+        1 => phrase!(
+            "1 conversation with {messages} messages could be read and is here",
+            "1 Gespräch mit {messages} Nachrichten ließ sich lesen und ist hier",
+            messages,
+        ),
+        _ => phrase!(
+            "{conversations} conversations with {messages} messages could be read and are here",
+            "{conversations} Gespräche mit {messages} Nachrichten ließen sich lesen und sind hier",
+            conversations,
+            messages,
         ),
     };
-    format!(
+    phrase!(
         "The file with your conversations is damaged ({finding}). It was kept as {name}; {found}.",
+        "Die Datei mit deinen Gesprächen ist beschädigt ({finding}). Sie ist aufgehoben als \
+         {name}; {found}.",
+        finding,
+        name,
+        found,
     )
 }
 

@@ -4,6 +4,7 @@ use rusqlite::{Connection, Transaction};
 
 use crate::error::Error;
 use crate::wire::Code;
+use crate::words::phrase;
 
 /// Migration `n` brings a store from version `n` to `n + 1`.
 const MIGRATIONS: [&str; 4] = [
@@ -111,9 +112,14 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
 pub(super) fn refuse_newer(found: i64) -> Result<(), Error> {
     let known = MIGRATIONS.len() as i64;
     if found > known {
-        let message = format!(
+        let message = phrase!(
             "Your conversations were written by a newer version of Candor (their format is \
              {found}, this version knows {known}). Use that version, or another data folder.",
+            "Deine Gespräche hat eine neuere Version von Candor geschrieben (ihr Format ist \
+             {found}, diese Version kennt {known}). Nutze jene Version oder einen anderen \
+             Datenordner.",
+            found,
+            known,
         );
         return Err(Error::new(Code::Storage, message));
     }

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::Store;
-use crate::error::Error;
+use crate::error::{Error, Thing};
 use crate::wire::{ConversationId, ConversationSummary, Place};
 
 /// Longest title in characters: more than any sidebar shows.
@@ -40,7 +40,7 @@ impl Store {
         let one = "WHERE id = ?1 AND deleted_ms IS NULL";
         let mut statement = connection.prepare_cached(&format!("{COLUMNS} {one}"))?;
         let found = statement.query_row([id], summary).optional()?;
-        found.ok_or_else(|| Error::not_found("conversation"))
+        found.ok_or_else(|| Error::not_found(Thing::Conversation))
     }
 
     /// The title, also of one that is deleted: its reply may still be ending.
@@ -50,7 +50,7 @@ impl Store {
         let found = connection
             .query_row(sql, [id], |row| row.get(0))
             .optional()?;
-        found.ok_or_else(|| Error::not_found("conversation"))
+        found.ok_or_else(|| Error::not_found(Thing::Conversation))
     }
 
     /// Gives a conversation another title. An empty one changes nothing.
@@ -94,7 +94,7 @@ impl Store {
     pub(crate) fn delete(&self, id: ConversationId, now_ms: i64) -> Result<(), Error> {
         let sql = "UPDATE conversation SET deleted_ms = ?2 WHERE id = ?1 AND deleted_ms IS NULL";
         match self.connection().execute(sql, params![id, now_ms])? {
-            0 => Err(Error::not_found("conversation")),
+            0 => Err(Error::not_found(Thing::Conversation)),
             _ => Ok(()),
         }
     }

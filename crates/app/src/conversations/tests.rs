@@ -192,7 +192,7 @@ fn a_damaged_file_is_kept_aside_and_said() {
     ] {
         fs::write(&path, &damaged).unwrap();
         let opened = Store::open(&kept.paths(), NOW).unwrap();
-        let notice = opened.notice.unwrap();
+        let notice = opened.notice.unwrap().to_string();
         assert!(notice.contains("candor.db.damaged-1000"), "{notice}");
         let aside = kept.dir.path().join("candor.db.damaged-1000");
         assert_eq!(fs::read(aside).unwrap(), damaged);
@@ -232,7 +232,7 @@ fn a_newer_store_is_refused_and_no_byte_of_it_is_written() {
         };
         let before = read();
         let refused = Store::open(&kept.paths(), NOW).err().unwrap();
-        assert!(refused.message.contains("newer version"), "{refused}");
+        assert!(refused.to_string().contains("newer version"), "{refused}");
         assert_eq!(read(), before);
     }
 }
@@ -281,7 +281,10 @@ fn a_full_disk_is_said_and_what_was_kept_before_is_unharmed() {
     for refused in [asked_long, closed_long] {
         let refused = refused.unwrap();
         assert_eq!(refused.code, Code::Storage);
-        assert!(refused.message.starts_with("The disk is full"), "{refused}");
+        assert!(
+            refused.to_string().starts_with("The disk is full"),
+            "{refused}"
+        );
     }
     let shown = || texts(&store, first.conversation);
     assert_eq!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ureq::http::{HeaderMap, StatusCode};
 
-use crate::words;
+use crate::words::{self, Bytes, German, Phrase, Tongue, phrase};
 
 /// Longest time that a server may ask to be left alone; who says more is asked again after this.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
@@ -20,7 +20,7 @@ pub(super) enum Fault {
     #[error("the connection broke: {reason}")]
     Broke {
         /// In a few words.
-        reason: String,
+        reason: Phrase,
     },
     /// The server is overburdened or out of order.
     #[error("the server answers {status}")]
@@ -82,15 +82,76 @@ pub(super) enum Fault {
     },
 }
 
+/// Fewer bytes came than were announced.
+pub(super) fn broken_off() -> Phrase {
+    phrase!("the server broke it off", "der Server hat sie abgebrochen")
+}
+
+fn silent() -> Phrase {
+    phrase!("the server does not answer", "der Server antwortet nicht")
+}
+
+fn late() -> Phrase {
+    phrase!("nothing came for too long", "zu lange kam nichts")
+}
+
+impl German for Fault {
+    fn german(&self) -> String {
+        match self {
+            Self::Stopped => String::from("der Download wurde angehalten"),
+            Self::Broke { reason } => format!(
+                "die Verbindung ist abgebrochen: {}",
+                reason.in_tongue(Tongue::German)
+            ),
+            Self::Busy { status, .. } | Self::Status { status } => {
+                format!("der Server antwortet mit {status}")
+            }
+            Self::Gone => String::from("der Server hat keine solche Datei"),
+            Self::NeedsAccount => String::from(
+                "der Anbieter verlangt ein Konto; hole die Datei mit einem Browser und öffne sie hier",
+            ),
+            Self::WebPage => String::from(
+                "statt der Datei kam eine Webseite. Vielleicht verlangt dieses Netz erst eine \
+                 Anmeldung",
+            ),
+            Self::NotUnderstood => {
+                String::from("die Antwort war nicht zu verstehen; ist das die Adresse eines Hubs?")
+            }
+            Self::NotAModel => String::from("was kam, ist keine Modelldatei"),
+            Self::WrongSize { expected, found } => format!(
+                "die Datei hat {} statt der angekündigten {}",
+                Phrase::written(Bytes(*found)).in_tongue(Tongue::German),
+                Phrase::written(Bytes(*expected)).in_tongue(Tongue::German)
+            ),
+            Self::WrongChecksum => {
+                String::from("was kam, passt nicht zur Prüfsumme und wurde deshalb verworfen")
+            }
+            Self::DiskFull { needed } => format!(
+                "der Datenträger ist voll; nötig sind noch {}",
+                Phrase::written(Bytes(*needed)).in_tongue(Tongue::German)
+            ),
+            Self::Disk { source } => {
+                format!("die Datei ließ sich nicht auf den Datenträger schreiben: {source}")
+            }
+        }
+    }
+}
+
 impl Fault {
     pub(super) fn broke(source: &ureq::Error) -> Self {
         let reason = match source {
-            ureq::Error::HostNotFound => String::from("the server's name is not known"),
-            ureq::Error::ConnectionFailed => String::from("the server does not answer"),
-            ureq::Error::Timeout(_) => String::from("nothing came for too long"),
-            ureq::Error::TooManyRedirects => String::from("it is sent from place to place"),
+            ureq::Error::HostNotFound => phrase!(
+                "the server's name is not known",
+                "der Name des Servers ist nicht bekannt",
+            ),
+            ureq::Error::ConnectionFailed => silent(),
+            ureq::Error::Timeout(_) => late(),
+            ureq::Error::TooManyRedirects => phrase!(
+                "it is sent from place to place",
+                "es geht von einer Adresse zur nächsten",
+            ),
             ureq::Error::Io(source) => return Self::lost(source),
-            other => other.to_string(),
+            other => Phrase::same(other.to_string()),
         };
         Self::Broke { reason }
     }
@@ -104,20 +165,12 @@ impl Fault {
             return Self::broke(known);
         }
         let reason = match source.kind() {
-            io::ErrorKind::ConnectionRefused => "the server does not answer",
-            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
-                "the server broke it off"
-            }
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "nothing came for too long",
-            _ => {
-                return Self::Broke {
-                    reason: source.to_string(),
-                };
-            }
+            io::ErrorKind::ConnectionRefused => silent(),
+            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => broken_off(),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => late(),
+            _ => Phrase::same(source.to_string()),
         };
-        Self::Broke {
-            reason: String::from(reason),
-        }
+        Self::Broke { reason }
     }
 
     pub(super) fn of_disk(source: io::Error, needed: u64) -> Self {
@@ -147,5 +200,51 @@ impl Fault {
     /// Whether another try may help without anybody doing anything.
     pub(super) fn passes(&self) -> bool {
         matches!(self, Self::Broke { .. } | Self::Busy { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::says_the_same;
+
+    #[test]
+    fn every_fault_is_said_in_both_languages_with_the_same_numbers() {
+        let broke = [ureq::Error::HostNotFound, ureq::Error::ConnectionFailed];
+        let broke = broke.iter().map(Fault::broke);
+        let lost = [
+            io::ErrorKind::ConnectionRefused,
+            io::ErrorKind::ConnectionReset,
+            io::ErrorKind::TimedOut,
+            io::ErrorKind::Other,
+        ];
+        let lost = lost.map(|kind| Fault::lost(&kind.into()));
+        let others = [
+            Fault::Stopped,
+            Fault::Busy {
+                status: 503,
+                after: None,
+            },
+            Fault::Gone,
+            Fault::NeedsAccount,
+            Fault::Status { status: 418 },
+            Fault::WebPage,
+            Fault::NotUnderstood,
+            Fault::NotAModel,
+            Fault::WrongSize {
+                expected: 4_700_000_000,
+                found: 2_100_000_000,
+            },
+            Fault::WrongChecksum,
+            Fault::DiskFull {
+                needed: 1_500_000_000,
+            },
+            Fault::Disk {
+                source: io::ErrorKind::PermissionDenied.into(),
+            },
+        ];
+        for fault in broke.chain(lost).chain(others) {
+            says_the_same(&fault.to_string(), &fault.german());
+        }
     }
 }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use ureq::http::StatusCode;
 
-use super::fault::Fault;
+use super::fault::{self, Fault};
 use super::http::{Answer, Client, From};
+use crate::words::phrase;
 
 /// Bytes that are read at once: a page turn of the disk, and progress many times a second.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -157,7 +158,10 @@ impl Part {
                 if first != self.length {
                     // Bytes from somewhere else are of no use; the next try begins at the start.
                     self.begin_anew()?;
-                    let reason = String::from("another part of the file came");
+                    let reason = phrase!(
+                        "another part of the file came",
+                        "es kam ein anderer Teil der Datei",
+                    );
                     return Err(Fault::Broke { reason });
                 }
             }
@@ -169,7 +173,10 @@ impl Part {
             }
             StatusCode::RANGE_NOT_SATISFIABLE => {
                 self.begin_anew()?;
-                let reason = String::from("the file on the server is a shorter one");
+                let reason = phrase!(
+                    "the file on the server is a shorter one",
+                    "die Datei auf dem Server ist kürzer",
+                );
                 return Err(Fault::Broke { reason });
             }
             _ => return Err(answer.fault()),
@@ -228,7 +235,7 @@ impl Part {
 
     fn finish(mut self, wanted: &Wanted) -> Result<(), Fault> {
         if self.length < wanted.size {
-            let reason = String::from("the server broke it off");
+            let reason = fault::broken_off();
             return Err(Fault::Broke { reason });
         }
         let found = hexadecimal(&self.hash.clone().finalize());

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::settings::replace;
 use crate::wire::Code;
+use crate::words::{Phrase, Tongue, phrase};
 
 /// More downloads than anybody has under way.
 pub(super) const JOBS_MAX: usize = 100;
@@ -23,6 +24,23 @@ pub(super) struct Entry {
     pub(super) files: Vec<FileEntry>,
     /// Why it failed, if it did.
     pub(super) failure: Option<String>,
+    /// The same in German; none where an earlier version wrote it.
+    pub(super) failure_german: Option<String>,
+}
+
+impl Entry {
+    /// Why it failed, if it did.
+    pub(super) fn failure(&self) -> Option<Phrase> {
+        let english = self.failure.as_ref()?;
+        let german = self.failure_german.as_ref().unwrap_or(english);
+        Some(Phrase::new(english, german))
+    }
+
+    pub(super) fn note_failure(&mut self, failure: Option<&Phrase>) {
+        let told = |tongue| failure.map(|failure| failure.to(tongue));
+        self.failure = told(Tongue::English);
+        self.failure_german = told(Tongue::German);
+    }
 }
 
 /// A file of it.
@@ -51,7 +69,11 @@ pub(super) fn read(path: &Path) -> Vec<Entry> {
 
 pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), Error> {
     replace(path, &entries).map_err(|source| {
-        let message = format!("The list of downloads could not be saved: {source}.");
+        let message = phrase!(
+            "The list of downloads could not be saved: {source}.",
+            "Die Liste der Downloads ließ sich nicht speichern: {source}.",
+            source,
+        );
         Error::new(Code::Storage, message).because(source)
     })
 }

@@ -22,10 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::app::{App, Inner};
-use crate::error::Error;
+use crate::error::{Error, Thing};
 use crate::news::News;
 use crate::wire::{Code, Download, DownloadState, HubFile, HubListing, HubModel, Starter};
-use crate::{fit, library, path_id, words};
+use crate::words::{self, Phrase, Tongue, phrase};
+use crate::{fit, library, path_id};
 
 use fault::Fault;
 use http::Client;
@@ -44,7 +45,7 @@ struct Job {
     state: DownloadState,
     received: u64,
     pace: Pace,
-    message: Option<String>,
+    message: Option<Phrase>,
     /// Ends the run that is under way.
     stop: Arc<AtomicBool>,
     /// Held while a run touches the files: the next one waits until the last has let go.
@@ -76,7 +77,8 @@ impl Job {
         matches!(self.state, Running | Waiting | Checking)
     }
 
-    fn wire(&self, models: &Path) -> Download {
+    fn wire(&self, models: &Path, tongue: Tongue) -> Download {
+        let message = self.message.as_ref();
         let first = self.entry.files.first();
         let is_running = self.state == DownloadState::Running;
         let left = self.total().saturating_sub(self.received);
@@ -90,7 +92,7 @@ impl Job {
             state: self.state,
             bytes_per_second: self.pace.speed().filter(|_| is_running),
             left_s: self.pace.left(left).filter(|_| is_running),
-            message: self.message.clone(),
+            message: message.map(|message| message.to(tongue)),
             model: place.map(|file| path_id::encode(&models.join(&file.place))),
         }
     }
@@ -142,7 +144,7 @@ impl Downloads {
     pub(crate) fn open(journal: PathBuf, models: PathBuf, network: Network) -> Self {
         let mut jobs = Jobs::default();
         for entry in journal::read(&journal).into_iter().rev() {
-            let failure = entry.failure.clone();
+            let failure = entry.failure();
             let received = entry.files.iter().map(|file| here(&models, file));
             let received = received.fold(0, u64::saturating_add);
             let job = jobs.add(entry);
@@ -165,9 +167,10 @@ impl Downloads {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn wire(&self) -> Vec<Download> {
+    pub(crate) fn wire(&self, tongue: Tongue) -> Vec<Download> {
         let jobs = self.jobs();
-        jobs.list.iter().map(|job| job.wire(&self.models)).collect()
+        let told = jobs.list.iter().map(|job| job.wire(&self.models, tongue));
+        told.collect()
     }
 
     /// Ends every run. Does not wait: what has come is on disk.
@@ -256,7 +259,7 @@ impl App {
             .offers
             .into_iter()
             .find(|offer| offer.path() == path);
-        let offer = offer.ok_or_else(|| Error::not_found("file"))?;
+        let offer = offer.ok_or_else(|| Error::not_found(Thing::File))?;
         let files = offer.parts.into_iter().map(|part| FileEntry {
             url: hub::file_url(&hub, repo, &listing.revision, &part.path),
             size: part.size,
@@ -269,7 +272,7 @@ impl App {
             repo: String::from(repo),
             path: String::from(path),
             files: files.collect(),
-            failure: None,
+            ..Entry::default()
         })
     }
 
@@ -279,7 +282,7 @@ impl App {
     /// As for [`App::start_download`].
     pub fn download_starter(&self) -> Result<Download, Error> {
         let starter = self.inner.config.network.starter.clone();
-        let starter = starter.ok_or_else(|| Error::not_found("model"))?;
+        let starter = starter.ok_or_else(|| Error::not_found(Thing::Model))?;
         let (client, hub) = self.inner.hub()?;
         let repo = &starter.repo;
         let listing = hub::list(&client, &hub, repo).map_err(|fault| not_asked(&hub, fault))?;
@@ -289,7 +292,10 @@ impl App {
             part.sha256.as_ref().is_some_and(same) && part.size == starter.size_bytes
         };
         let part = parts.find(is_it).ok_or_else(|| {
-            let message = "The starter model is not there any more. Search for another model.";
+            let message = phrase!(
+                "The starter model is not there any more. Search for another model.",
+                "Das Startmodell gibt es dort nicht mehr. Suche ein anderes Modell.",
+            );
             Error::new(Code::NotFound, message)
         })?;
         self.inner.begin_download(Entry {
@@ -303,7 +309,7 @@ impl App {
             }],
             repo: repo.clone(),
             path: starter.file,
-            failure: None,
+            ..Entry::default()
         })
     }
 
@@ -315,7 +321,9 @@ impl App {
         let downloads = &self.inner.downloads;
         {
             let mut jobs = downloads.jobs();
-            let job = jobs.find(id).ok_or_else(|| Error::not_found("download"))?;
+            let job = jobs
+                .find(id)
+                .ok_or_else(|| Error::not_found(Thing::Download))?;
             job.pause();
         }
         downloads.stopped.notify_all();
@@ -332,7 +340,9 @@ impl App {
         self.inner.hub()?;
         {
             let mut jobs = self.inner.downloads.jobs();
-            let job = jobs.find(id).ok_or_else(|| Error::not_found("download"))?;
+            let job = jobs
+                .find(id)
+                .ok_or_else(|| Error::not_found(Thing::Download))?;
             if matches!(job.state, DownloadState::Paused | DownloadState::Failed) {
                 (job.state, job.message) = (DownloadState::Queued, None);
                 job.entry.failure = None;
@@ -353,7 +363,7 @@ impl App {
         let mut job = {
             let mut jobs = downloads.jobs();
             let at = jobs.list.iter().position(|job| job.id == id);
-            let at = at.ok_or_else(|| Error::not_found("download"))?;
+            let at = at.ok_or_else(|| Error::not_found(Thing::Download))?;
             jobs.list[at].stop.store(true, Ordering::Release);
             jobs.list.remove(at)
         };
@@ -375,8 +385,7 @@ impl App {
             };
             let thread = std::thread::Builder::new().name(String::from("tidy"));
             thread.spawn(tidy).map_err(|source| {
-                let message = format!("The system gives no thread: {source}.");
-                Error::new(Code::Internal, message).because(source)
+                Error::new(Code::Internal, words::no_thread(&source)).because(source)
             })?;
         }
         downloads.keep()?;
@@ -398,8 +407,11 @@ impl Inner {
     fn hub(&self) -> Result<(Client, String), Error> {
         let settings = self.settings();
         if settings.offline {
-            let message = "Candor is set to ask nothing of the network. \
-                           The switch is in the settings, under Network.";
+            let message = phrase!(
+                "Candor is set to ask nothing of the network. \
+                 The switch is in the settings, under Network.",
+                "Candor darf nicht ins Netz. Der Schalter steht in den Einstellungen unter Netz.",
+            );
             return Err(Error::new(Code::Network, message));
         }
         let hub = hub::address(&settings.hub_address);
@@ -413,7 +425,10 @@ impl Inner {
         let downloads = &self.downloads;
         let is_here = |file: &FileEntry| downloads.place(file).exists();
         if entry.files.iter().all(is_here) {
-            let message = "This model is on this computer already.";
+            let message = phrase!(
+                "This model is on this computer already.",
+                "Dieses Modell ist schon auf diesem Rechner.",
+            );
             return Err(Error::new(Code::Busy, message));
         }
         let id = {
@@ -427,7 +442,10 @@ impl Inner {
             match jobs.list.iter_mut().find(same) {
                 Some(job) => job.id,
                 None if count >= JOBS_MAX => {
-                    let message = "Too many downloads are in the list; take some off it.";
+                    let message = phrase!(
+                        "Too many downloads are in the list; take some off it.",
+                        "In der Liste stehen zu viele Downloads; nimm einige heraus.",
+                    );
                     return Err(Error::new(Code::Busy, message));
                 }
                 None => jobs.add(entry).id,
@@ -442,18 +460,22 @@ impl Inner {
         }
         self.run_downloads();
         self.publish_downloads();
-        let found = downloads.wire().into_iter().find(|job| job.id == id);
-        found.ok_or_else(|| Error::not_found("download"))
+        let found = downloads
+            .wire(self.tongue())
+            .into_iter()
+            .find(|job| job.id == id);
+        found.ok_or_else(|| Error::not_found(Thing::Download))
     }
 
     pub(crate) fn publish_downloads(&self) {
-        self.listeners.tell(&News::Downloads(self.downloads.wire()));
+        let list = self.downloads.wire(self.tongue());
+        self.listeners.tell(&News::Downloads(list));
     }
 
     /// Whether the starter model can be had.
     pub(crate) fn starter(&self) -> Starter {
         match (
-            library::starter(&self.config.starters),
+            library::starter(&self.config.starters, self.tongue()),
             &self.config.network.starter,
         ) {
             (Starter::Absent { .. }, Some(starter)) => Starter::Download {
@@ -471,7 +493,7 @@ fn place(repo: &str, path: &str) -> String {
 
 fn not_asked(hub: &str, fault: Fault) -> Error {
     let host = hub.split("://").nth(1).unwrap_or(hub);
-    let message = format!("{host}: {}", words::closed(&fault.to_string()));
+    let message = Phrase::same(format!("{host}: ")).then(&Phrase::of(&fault).closed());
     Error::new(Code::Network, message).because(fault)
 }
 

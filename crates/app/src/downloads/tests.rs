@@ -192,14 +192,14 @@ fn a_hub_is_searched_and_its_models_are_told_with_their_sizes_and_their_room() {
     for (repo, want) in [("ana/gone", "no such file"), ("../etc", "no such file")] {
         let error = app.hub_files(repo).unwrap_err();
         assert_eq!(error.code, Code::Network);
-        assert!(error.message.contains(want), "{error}");
+        assert!(error.to_string().contains(want), "{error}");
     }
     desk.server.page("/api/models?search=x", "<html>");
     let error = app.hub_search("x").unwrap_err();
-    assert!(error.message.contains("web page"), "{error}");
+    assert!(error.to_string().contains("web page"), "{error}");
     desk.server.page("/api/models?search=y", "{\"error\":1}");
     let error = app.hub_search("y").unwrap_err();
-    assert!(error.message.contains("not understood"), "{error}");
+    assert!(error.to_string().contains("not understood"), "{error}");
 }
 
 #[test]
@@ -354,7 +354,10 @@ fn nothing_is_asked_while_the_user_wants_nothing_asked() {
     for error in refused {
         let error = error.unwrap();
         assert_eq!(error.code, Code::Network);
-        assert!(error.message.contains("nothing of the network"), "{error}");
+        assert!(
+            error.to_string().contains("nothing of the network"),
+            "{error}"
+        );
     }
     assert!(desk.server.heard().is_empty());
 }

@@ -11,7 +11,7 @@ use super::fetch::{Next, Step, Wanted, fetch, part_of};
 use super::{Downloads, Job, RUNNING_MAX};
 use crate::app::Inner;
 use crate::wire::DownloadState;
-use crate::words;
+use crate::words::{self, Phrase, phrase};
 
 /// How often a run that gets nothing tries again. With the pauses between it is half an hour: a
 /// router that starts anew, a train in a tunnel.
@@ -64,7 +64,7 @@ impl Inner {
             // Not waited for when the app closes: a read from a silent server takes its time, and
             // what has come is on disk.
             if let Err(source) = thread.spawn(move || run.run()) {
-                let reason = format!("The system gives no thread: {source}.");
+                let reason = words::no_thread(&source);
                 if let Some(job) = self.downloads.jobs().find(id) {
                     (job.state, job.message) = (DownloadState::Failed, Some(reason));
                 }
@@ -110,11 +110,11 @@ impl Inner {
             Ok(()) => DownloadState::Done,
             Err(Fault::Stopped) => DownloadState::Paused,
             Err(fault) => {
-                job.message = Some(words::sentence(&fault.to_string()));
+                job.message = Some(Phrase::of(fault).sentence());
                 DownloadState::Failed
             }
         };
-        job.entry.failure = job.message.clone();
+        job.entry.note_failure(job.message.as_ref());
         Some(job.state)
     }
 }
@@ -230,8 +230,12 @@ impl Run {
         let pause = PAUSE_MIN.saturating_mul(1 << tries.min(16)).min(PAUSE_MAX);
         let pause = inner.downloads.pause_of(asked.unwrap_or(pause));
         self.with(|_, job| {
-            let why = words::sentence(&fault.to_string());
-            let message = format!("{why} Trying again in {} s.", pause.as_secs().max(1));
+            let message = phrase!(
+                "{why} Trying again in {seconds} s.",
+                "{why} Neuer Versuch in {seconds} s.",
+                why = Phrase::of(fault).sentence(),
+                seconds = pause.as_secs().max(1),
+            );
             (job.state, job.message) = (DownloadState::Waiting, Some(message));
             job.pace.clear();
         })?;

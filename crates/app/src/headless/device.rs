@@ -96,7 +96,7 @@ impl Choice {
     /// Why no card was tried; nothing if one was.
     pub fn no_card(&self) -> Option<String> {
         let why = self.card.clone().err()?;
-        Some(why_cpu(&banner::unavailable(why)))
+        Some(why_cpu(&banner::unavailable(why)).to_string())
     }
 
     /// The line that says what computes and why, and how keys and values are kept where that is
@@ -104,7 +104,7 @@ impl Choice {
     pub fn line(&self, model: &LoadedModel) -> String {
         let device = &model.device;
         let reason = self.reason(model);
-        let threads = words::threads(device.threads);
+        let threads = words::threads(device.threads).to_string();
         let parts = match (device.kind, &model.proof) {
             (DeviceKind::Cpu, _) => ["CPU", &reason, &device.isa, &threads],
             (DeviceKind::Gpu, Proof::Skipped { .. }) => {

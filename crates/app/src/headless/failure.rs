@@ -8,7 +8,7 @@ use candor_modelfile::OpenError;
 use candor_text::TokenizerError;
 
 use super::codes;
-use crate::words;
+use crate::words::{self, German, Phrase, Tongue, phrase};
 
 /// Why a command gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -127,17 +127,40 @@ impl Failure {
     }
 
     /// What a person can do about it, where there is something.
-    pub fn advice(&self) -> Option<&'static str> {
+    pub fn advice(&self) -> Option<Phrase> {
         match self {
-            Self::File(error) => error.advice(),
+            Self::File(error) => words::advice(error),
             Self::Load { source, .. } => match &**source {
-                LoadFailure::File(error) => error.advice(),
-                LoadFailure::OutOfMemory { .. } => {
-                    Some("close other programs, ask for a shorter context, or open a smaller file")
-                }
+                LoadFailure::File(error) => words::advice(error),
+                LoadFailure::OutOfMemory { .. } => Some(phrase!(
+                    "close other programs, ask for a shorter context, or open a smaller file",
+                    "schließe andere Programme, verlange einen kürzeren Kontext oder öffne eine \
+                     kleinere Datei",
+                )),
                 _ => None,
             },
             _ => None,
+        }
+    }
+}
+
+/// In the window only what is wrong with a file is said; the rest is for the command line.
+impl German for Failure {
+    fn german(&self) -> String {
+        match self {
+            Self::File(error) => error.german(),
+            Self::NoTokenizer { path } => {
+                format!("{}: Die Datei hat keinen Tokenizer", name(path))
+            }
+            Self::Tokenizer { path, source } => format!("{}: {}", name(path), source.german()),
+            Self::Load { source, .. } => words::load_failure(source).to(Tongue::German),
+            Self::Encode(error) => error.german(),
+            Self::Request(error) => error.german(),
+            Self::Direct(error) => format!("die Berechnung ist gescheitert ({error})"),
+            Self::NotTaken(NotTaken::Busy) => String::from("die Engine hat zu viel zu tun"),
+            Self::NotTaken(NotTaken::Closed) => String::from("die Engine ist beendet"),
+            Self::NoGpu { reason } => format!("die GPU kann nicht rechnen ({reason})"),
+            Self::Stopped => String::from("angehalten"),
         }
     }
 }

@@ -2,7 +2,6 @@
 //! Everything here is known from the file's description; no weight is read.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::Path;
 
 use candor_arch::{ArchError, Graph, Problem};
@@ -12,7 +11,7 @@ use candor_text::{ChatFormat, Fallback, Tokenizer};
 use super::failure::Failure;
 use super::inspection::{InspectOptions, Memory, TemplateSource, inspect};
 use super::rows::rows;
-use crate::words;
+use crate::words::{self, Bytes, Count, Phrase, phrase};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,17 +46,17 @@ pub struct Finding {
     /// How much it matters.
     pub weight: Weight,
     /// For a person.
-    pub message: String,
+    pub message: Phrase,
     /// What a person can do about it, where there is something.
-    pub advice: Option<&'static str>,
+    pub advice: Option<Phrase>,
 }
 
 impl Finding {
-    pub(super) fn new(weight: Weight, code: &'static str, message: impl fmt::Display) -> Self {
+    pub(super) fn new(weight: Weight, code: &'static str, message: Phrase) -> Self {
         Self {
             code,
             weight,
-            message: message.to_string(),
+            message,
             advice: None,
         }
     }
@@ -70,16 +69,13 @@ pub fn findings(path: &Path, options: &InspectOptions) -> Vec<Finding> {
 }
 
 /// The rows of [`rows`], none for a file that cannot be read, and its [`findings`].
-pub fn describe(
-    path: &Path,
-    options: &InspectOptions,
-) -> (Vec<(&'static str, String)>, Vec<Finding>) {
+pub fn describe(path: &Path, options: &InspectOptions) -> (Vec<(Phrase, Phrase)>, Vec<Finding>) {
     let inspection = match inspect(path, options) {
         Ok(inspection) => inspection,
         Err(failure) => return (Vec::new(), vec![of_failure(&failure)]),
     };
     let facts = rows(&inspection);
-    let notes = inspection.notes.iter();
+    let notes = inspection.notes.iter().cloned();
     let notes = notes.map(|note| Finding::new(Weight::Note, "file", note));
     let mut all: Vec<Finding> = inspection.problems.into_iter().chain(notes).collect();
     all.sort_by_key(|finding| finding.weight);
@@ -89,21 +85,29 @@ pub fn describe(
 fn of_failure(failure: &Failure) -> Finding {
     Finding {
         advice: failure.advice(),
-        ..Finding::new(Weight::Against, failure.code(), failure)
+        ..Finding::new(Weight::Against, failure.code(), Phrase::of(failure))
     }
 }
 
 /// Vocabulary, template and end tokens.
 pub(super) fn of_text(index: &Index, found: &mut Vec<Finding>) -> TemplateSource {
     let Some(spec) = &index.tokenizer else {
-        let message = "the file has no tokenizer, so it cannot be chatted with";
+        let message = phrase!(
+            "the file has no tokenizer, so it cannot be chatted with",
+            "die Datei hat keinen Tokenizer, mit ihr lässt sich nicht chatten",
+        );
         found.push(Finding::new(Weight::NoText, "no_tokenizer", message));
         return TemplateSource::None;
     };
     let tokenizer = match Tokenizer::from_spec(spec) {
         Ok(tokenizer) => tokenizer,
         Err(error) => {
-            found.push(Finding::new(Weight::NoText, "unsupported_tokenizer", error));
+            let message = Phrase::of(&error);
+            found.push(Finding::new(
+                Weight::NoText,
+                "unsupported_tokenizer",
+                message,
+            ));
             return TemplateSource::None;
         }
     };
@@ -116,7 +120,11 @@ pub(super) fn of_text(index: &Index, found: &mut Vec<Finding>) -> TemplateSource
         Fallback::NoTemplate { .. } => Weight::Note,
         _ => Weight::Doubt,
     };
-    found.push(Finding::new(weight, "chat_template", fallback));
+    found.push(Finding::new(
+        weight,
+        "chat_template",
+        words::fallback(fallback),
+    ));
     match fallback {
         Fallback::NoTemplate { used }
         | Fallback::InvalidTemplate { used, .. }
@@ -127,40 +135,50 @@ pub(super) fn of_text(index: &Index, found: &mut Vec<Finding>) -> TemplateSource
 
 /// Whether replies find an end.
 fn of_ends(tokenizer: &Tokenizer) -> Option<Finding> {
-    let finding = |message: String| Finding::new(Weight::Doubt, "end_tokens", message);
+    let finding = |message: Phrase| Finding::new(Weight::Doubt, "end_tokens", message);
     if let Some(id) = tokenizer.end_that_is_text() {
         let spelling = tokenizer.spelling(Some(id));
-        return Some(finding(format!(
-            "the file names {spelling:?} as the end of a reply, which is a word of ordinary text \
-             and ends none"
+        let spelling = format!("{spelling:?}");
+        return Some(finding(phrase!(
+            "the file names {spelling} as the end of a reply, which is a word of ordinary text \
+             and ends none",
+            "die Datei nennt {spelling} als Ende einer Antwort, das ist ein Wort gewöhnlichen \
+             Textes und beendet keine",
+            spelling,
         )));
     }
     tokenizer.end_ids().is_empty().then(|| {
-        finding(String::from(
+        finding(phrase!(
             "the file names no token that ends a reply, and its vocabulary has none that is \
              known, so replies end at their longest length",
+            "die Datei nennt kein Token, das eine Antwort beendet, und ihr Vokabular hat kein \
+             bekanntes, deshalb enden Antworten erst bei ihrer größten Länge",
         ))
     })
 }
 
 /// The graph, if the file holds what its architecture needs.
 pub(super) fn of_weights(index: &Index, found: &mut Vec<Finding>) -> Option<Graph> {
-    let mut against = |code, message: &dyn fmt::Display| {
+    let mut against = |code, message: Phrase| {
         found.push(Finding::new(Weight::Against, code, message));
     };
     let graph = match candor_arch::build(index) {
         // What says that it is something else needs no weights to be told.
         Err(error @ ArchError::NotChat { .. }) => {
-            against("not_a_chat_model", &error);
+            against("not_a_chat_model", Phrase::of(&error));
             return None;
         }
         _ if index.tensors.is_empty() => {
-            against("no_weights", &"the file has a description but no weights");
+            let message = phrase!(
+                "the file has a description but no weights",
+                "die Datei hat eine Beschreibung, aber keine Gewichte",
+            );
+            against("no_weights", message);
             return None;
         }
         Ok(graph) => graph,
         Err(error) => {
-            against(of_architecture(&error), &error);
+            against(of_architecture(&error), Phrase::of(&error));
             return None;
         }
     };
@@ -196,13 +214,18 @@ fn of_tensors(problems: &[Problem]) -> Vec<Finding> {
             Some(&place) => all[place].1 += 1,
             None => {
                 places.insert((code, without_layer(name)), all.len());
-                all.push((Finding::new(Weight::Against, code, problem), 0));
+                let finding = Finding::new(Weight::Against, code, Phrase::of(problem));
+                all.push((finding, 0));
             }
         }
     }
     let told = |(mut finding, more): (Finding, usize)| {
         if more > 0 {
-            finding.message += &format!(", and so in {} other layers", words::count(more as u64));
+            finding.message = finding.message.then(&phrase!(
+                ", and so in {more} other layers",
+                ", und so in {more} weiteren Schichten",
+                more = Count::of(more),
+            ));
         }
         finding
     };
@@ -221,14 +244,19 @@ fn without_layer(name: &str) -> String {
 /// Whether what a model takes is there.
 pub(super) fn of_memory(memory: &Memory, free: Option<u64>, found: &mut Vec<Finding>) {
     if let Some(free) = free.filter(|free| *free < memory.total_bytes) {
-        let message = format!(
-            "with {} tokens of context the model needs {} of memory, {} are free",
-            words::count(memory.context_tokens),
-            words::size(memory.total_bytes),
-            words::size(free),
+        let message = phrase!(
+            "with {tokens} tokens of context the model needs {needed} of memory, {free} are free",
+            "bei {tokens} Tokens Kontext braucht das Modell {needed} Speicher, frei sind {free}",
+            tokens = Count(memory.context_tokens),
+            needed = Bytes(memory.total_bytes),
+            free = Bytes(free),
+        );
+        let advice = phrase!(
+            "close other programs, choose a shorter context, or open a smaller file",
+            "schließe andere Programme, wähle einen kürzeren Kontext oder öffne eine kleinere Datei",
         );
         found.push(Finding {
-            advice: Some("close other programs, choose a shorter context, or open a smaller file"),
+            advice: Some(advice),
             ..Finding::new(Weight::Doubt, "memory", message)
         });
     }
@@ -237,11 +265,13 @@ pub(super) fn of_memory(memory: &Memory, free: Option<u64>, found: &mut Vec<Find
 /// Whether a context that was asked for is one that the model knows.
 pub(super) fn of_context(asked: Option<usize>, trained: usize, found: &mut Vec<Finding>) {
     if let Some(asked) = asked.filter(|asked| *asked > trained) {
-        let message = format!(
-            "the model was trained for {} tokens of context; behind them, up to {}, it writes \
-             nonsense",
-            words::count(trained as u64),
-            words::count(asked as u64),
+        let message = phrase!(
+            "the model was trained for {trained} tokens of context; behind them, up to {asked}, it \
+             writes nonsense",
+            "das Modell wurde für {trained} Tokens Kontext trainiert; dahinter, bis {asked}, \
+             schreibt es Unsinn",
+            trained = Count::of(trained),
+            asked = Count::of(asked),
         );
         found.push(Finding::new(Weight::Doubt, "context", message));
     }
@@ -253,6 +283,19 @@ mod tests {
     use candor_testkit::{Damage, TinyModel, Unfit};
 
     use super::*;
+    use crate::words::{Tongue, says_the_same};
+
+    #[track_caller]
+    fn in_both(found: &[Finding]) {
+        for phrase in found
+            .iter()
+            .flat_map(|found| Some(&found.message).into_iter().chain(&found.advice))
+        {
+            let [english, german] =
+                [Tongue::English, Tongue::German].map(|tongue| phrase.in_tongue(tongue));
+            says_the_same(english, german);
+        }
+    }
 
     /// What is said of a model, with its weight and code.
     fn of(model: &TinyModel, options: &InspectOptions) -> Vec<Finding> {
@@ -268,12 +311,17 @@ mod tests {
         for unfit in Unfit::ALL {
             let path = unfit.write(dir.path()).unwrap();
             let found = findings(&path, &InspectOptions::default());
-            let (first, message) = (&found[0], &found[0].message);
+            let (first, message) = (&found[0], found[0].message.to_string());
             assert_eq!(first.weight, Weight::Against, "{unfit:?} {found:?}");
             for words in unfit.words() {
                 assert!(message.contains(words), "{unfit:?}: {message}");
             }
-            let all = format!("{found:?}").to_lowercase();
+            in_both(&found);
+            let all: Vec<String> = found
+                .iter()
+                .map(|found| found.message.to_string())
+                .collect();
+            let all = all.join(" ").to_lowercase();
             for wrong in ["corrupt", "incomplete", "damaged", "download"] {
                 assert!(!all.contains(wrong), "{unfit:?}: {all}");
             }
@@ -292,10 +340,11 @@ mod tests {
             let found = findings(&path, &InspectOptions::default());
             assert_eq!(found.len(), 1, "{damage:?} {found:?}");
             assert_eq!(found[0].weight, Weight::Against);
-            assert!(found[0].message.starts_with(damage.file_name()));
+            assert!(found[0].message.to_string().starts_with(damage.file_name()));
             assert!(found[0].advice.is_some());
+            in_both(&found);
             assert_eq!(
-                found[0].message.contains("incomplete"),
+                found[0].message.to_string().contains("incomplete"),
                 damage.is_cut() || matches!(damage, Damage::Empty | Damage::AprTruncated),
                 "{damage:?}"
             );
@@ -307,11 +356,12 @@ mod tests {
         let none = InspectOptions::default();
         let check = |model: TinyModel, options: &InspectOptions, want: &[(Weight, &str, &str)]| {
             let found = of(&model, options);
+            in_both(&found);
             assert_eq!(found.len(), want.len(), "{found:?}");
             for (finding, (weight, code, words)) in found.iter().zip(want) {
                 assert_eq!((finding.weight, finding.code), (*weight, *code));
                 assert!(
-                    finding.message.contains(words),
+                    finding.message.to_string().contains(words),
                     "{words}: {}",
                     finding.message
                 );
@@ -369,6 +419,6 @@ mod tests {
         let found = of(&model, &InspectOptions::default());
         assert_eq!(found.len(), 1, "{found:?}");
         let want = "the tensor blk.0.ffn_norm.weight is missing, and so in 2 other layers";
-        assert_eq!(found[0].message, want);
+        assert_eq!(found[0].message.to_string(), want);
     }
 }

@@ -16,6 +16,7 @@ use super::findings::{self, Finding, Weight};
 use super::vocabulary::context_length;
 use crate::compose::{self, BackendChoice};
 use crate::facts;
+use crate::words::{self, Phrase, phrase};
 
 /// How a file is looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,7 +73,7 @@ pub struct Inspection {
     /// What stands against using it, or may not be as expected.
     pub problems: Vec<Finding>,
     /// What is doubtful or costly about the file, but does not stand against using it.
-    pub notes: Vec<String>,
+    pub notes: Vec<Phrase>,
 }
 
 /// Where a chat template comes from. `Display` is what the JSON says.
@@ -176,12 +177,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Fail
         cpu,
         gpu: cpu && gpu,
         problems,
-        notes: index
-            .notes
-            .iter()
-            .map(ToString::to_string)
-            .chain(notes)
-            .collect(),
+        notes: index.notes.iter().map(words::note).chain(notes).collect(),
     })
 }
 
@@ -237,7 +233,11 @@ impl Lacks {
 
     fn findings(self) -> impl Iterator<Item = Finding> {
         self.cpu.into_iter().map(|what| {
-            let message = format!("this version cannot run {what}");
+            let message = phrase!(
+                "this version cannot run {what}",
+                "das kann diese Version nicht: {what}",
+                what = Phrase::of(&what),
+            );
             Finding::new(Weight::Against, "unsupported", message)
         })
     }

@@ -57,10 +57,16 @@ pub fn verify(
         Ok(direct) => {
             let model = direct.model();
             let judged = setup.cards.choice.judgement(model);
-            Ok(verification(judged, banner::proof(&model.proof)))
+            Ok(verification(
+                judged,
+                banner::proof(&model.proof).to_string(),
+            ))
         }
         Err(Failure::Load { path, source }) => match not_on_device(&source) {
-            Some(passed) => Ok(verification(Judgement::of(passed), banner::why_not(passed))),
+            Some(passed) => Ok(verification(
+                Judgement::of(passed),
+                banner::why_not(passed).to_string(),
+            )),
             None => Err(Failure::Load { path, source }),
         },
         Err(failure) => Err(failure),
@@ -86,6 +92,6 @@ fn no_card(why: &candor_backend::Unavailable) -> Verification {
         report: None,
         device,
         driver,
-        reason: banner::why_not(&banner::unavailable(why.clone())),
+        reason: banner::why_not(&banner::unavailable(why.clone())).to_string(),
     }
 }

@@ -48,8 +48,8 @@ pub fn served_name(kind: DeviceKind) -> &'static str {
 /// Why the processor computes a model, or by what right a card does.
 pub(crate) fn reason(model: &LoadedModel, why: Option<&PassedOver>) -> String {
     match model.device.kind {
-        DeviceKind::Gpu => banner::proof(&model.proof),
-        DeviceKind::Cpu => why.map_or_else(String::new, why_cpu),
+        DeviceKind::Gpu => banner::proof(&model.proof).to_string(),
+        DeviceKind::Cpu => why.map(why_cpu).unwrap_or_default().to_string(),
     }
 }
 

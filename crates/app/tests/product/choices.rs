@@ -123,7 +123,7 @@ fn a_template_is_previewed_and_what_is_wrong_with_it_is_named() {
         ..chat
     };
     let error = app.preview_template(&wrong).unwrap_err();
-    assert!(error.message.contains("template"), "{error}");
+    assert!(error.to_string().contains("template"), "{error}");
     // Who keeps it all the same is told that it was not used.
     app.keep_chat_settings(None, Some(wrong)).unwrap();
     let (sent, _) = ask(&app, None, "Who?");

@@ -1,8 +1,8 @@
 //! What every window is told.
 
 use candor_app::diagnostics::{self, Surroundings};
-use candor_app::wire::{BannerKind, Code};
-use candor_app::{AppPaths, News};
+use candor_app::wire::{BannerKind, Code, Language, Settings};
+use candor_app::{AppPaths, News, Phrase, Tongue};
 
 use crate::desk::{Desk, ask, listen, load, until};
 
@@ -60,7 +60,7 @@ fn a_report_tells_of_the_program_and_of_no_conversation() {
     let app = desk.open_ready();
     desk.reply("confidential");
     ask(&app, None, "Something private?");
-    app.notice("Once.");
+    app.notice(Phrase::same("Once."));
     assert_eq!(app.bootstrap().unwrap().notices, ["Once."]);
     assert!(app.bootstrap().unwrap().notices.is_empty());
     let logs = AppPaths::below(&desk.data()).logs_dir();
@@ -94,4 +94,61 @@ fn a_report_tells_of_the_program_and_of_no_conversation() {
         diagnostics::save(&nowhere, "").unwrap_err().code,
         Code::Storage
     );
+}
+
+#[test]
+fn a_window_hears_everything_in_its_language() {
+    let desk = Desk::new();
+    let app = desk.open();
+    let line = || app.status().banner.state;
+    let refusal = || {
+        let error = app.send(None, " ").unwrap_err();
+        error.wire(app.tongue()).message
+    };
+    let speak = |language| {
+        let settings = Settings {
+            language,
+            ..app.settings()
+        };
+        app.save_settings(settings).unwrap();
+    };
+    app.notice(Phrase::new("One thing.", "Eine Sache."));
+    assert_eq!(line(), "No model open.");
+    assert_eq!(refusal(), "There is nothing to send.");
+    // The page has found out what the system speaks, and nobody chose another language.
+    app.system_speaks(Tongue::German);
+    assert_eq!(line(), "Kein Modell geöffnet.");
+    assert_eq!(refusal(), "Es gibt nichts zu senden.");
+    assert_eq!(app.bootstrap().unwrap().notices, ["Eine Sache."]);
+    let heard = listen(&app);
+    speak(Language::English);
+    assert_eq!(line(), "No model open.");
+    speak(Language::German);
+    let heard = heard.lock().unwrap();
+    let told = heard.iter().filter_map(|news| match news {
+        News::Status(status) => Some(status.banner.state.as_str()),
+        _ => None,
+    });
+    assert_eq!(told.last(), Some("Kein Modell geöffnet."));
+    let lists = heard
+        .iter()
+        .filter(|news| matches!(news, News::Downloads(_)));
+    assert_eq!(lists.count(), 2, "sentences of downloads are told anew");
+}
+
+#[test]
+fn what_is_noted_of_a_reply_is_noted_in_the_language_of_the_window() {
+    let desk = Desk::new();
+    let app = desk.open_ready();
+    app.system_speaks(Tongue::German);
+    desk.reply("hi");
+    let (_, end) = ask(&app, None, "Hallo");
+    let record = end.message.record.unwrap();
+    assert_eq!(record.kv, "16 Bit");
+    assert_eq!(record.backend, "CPU");
+    let name = app.status().model.unwrap().id;
+    let details = app.model_details(&name).unwrap();
+    let fit = details.fit.unwrap().sentence;
+    assert!(fit.contains("Es braucht"), "{fit}");
+    assert!(details.facts.iter().any(|row| row.name == "Datei"));
 }

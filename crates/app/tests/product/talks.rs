@@ -263,7 +263,7 @@ fn a_message_that_is_too_long_alone_is_refused_with_both_numbers() {
     );
     let refused = app.send(Some(id), &long).unwrap_err();
     assert_eq!(refused.code, Code::TooLong);
-    assert_eq!(Some(refused.message), count.too_long);
+    assert_eq!(Some(refused.to_string()), count.too_long);
     assert_eq!(texts(&app, id).len(), 2, "nothing is stored of it");
 
     let fits = app.count_tokens(Some(id), "Second?", &[]).unwrap().unwrap();
@@ -279,7 +279,7 @@ fn a_message_that_is_too_long_alone_is_refused_with_both_numbers() {
     app.save_settings(settings).unwrap();
     let refused = app.send(Some(id), "Third?").unwrap_err();
     assert!(
-        refused.message.starts_with("The system prompt alone"),
+        refused.to_string().starts_with("The system prompt alone"),
         "{refused}"
     );
 }

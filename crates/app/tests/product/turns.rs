@@ -227,7 +227,9 @@ fn what_does_not_fit_is_refused_with_both_numbers_and_nothing_is_stored() {
     assert_eq!(refused.code, Code::TooLong);
     let numbers = ["this message has 1", "the context holds 64"];
     assert!(
-        numbers.iter().all(|part| refused.message.contains(part)),
+        numbers
+            .iter()
+            .all(|part| refused.to_string().contains(part)),
         "{refused}"
     );
     assert!(app.bootstrap().unwrap().conversations.is_empty());

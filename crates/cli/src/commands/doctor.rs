@@ -240,7 +240,7 @@ fn folders(common: &Common) -> Vec<Check> {
             return vec![Check {
                 name: "folders",
                 state: "problem",
-                message: error.message,
+                message: error.to_string(),
             }];
         }
     };

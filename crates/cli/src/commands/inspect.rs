@@ -58,8 +58,8 @@ fn as_json(found: &Inspection) -> Value {
         json!({
             "code": problem.code,
             "weight": problem.weight.name(),
-            "message": problem.message,
-            "advice": problem.advice,
+            "message": problem.message.to_string(),
+            "advice": problem.advice.as_ref().map(ToString::to_string),
         })
     });
     json!({
@@ -79,7 +79,7 @@ fn as_json(found: &Inspection) -> Value {
         "memory": memory,
         "supported": { "cpu": found.cpu, "gpu": found.gpu },
         "problems": problems.collect::<Vec<_>>(),
-        "notes": found.notes,
+        "notes": found.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
@@ -92,7 +92,7 @@ fn as_text(found: &Inspection, output: &mut Output) -> Result<(), Failure> {
     }
     for problem in &found.problems {
         output.line(&format!("problem: {}", problem.message))?;
-        if let Some(advice) = problem.advice {
+        if let Some(advice) = &problem.advice {
             output.line(&format!("         {advice}"))?;
         }
     }

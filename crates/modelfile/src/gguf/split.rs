@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::error::{OpenError, ParseError, Refusal};
+use crate::error::{OpenError, ParseError, PartsDifference, Refusal};
 use crate::index::Index;
 use crate::limits;
 use crate::map::Map;
@@ -128,7 +128,7 @@ struct OpenPart {
 }
 
 impl OpenPart {
-    fn stranger(&self, why: String) -> Refusal {
+    fn stranger(&self, why: PartsDifference) -> Refusal {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
         Refusal::PartsDiffer {
             part: name.to_string_lossy().into_owned(),
@@ -154,18 +154,16 @@ fn open_part(path: &Path, part: u64, parts: u64) -> Result<(Map, Part), OpenErro
 fn belongs(part: &OpenPart, no: u64, whole: &Split, first: &Metadata) -> Result<(), Refusal> {
     let metadata = &part.read.metadata;
     let Some(split) = part.read.split else {
-        return Err(part.stranger("it is a whole model".to_owned()));
+        return Err(part.stranger(PartsDifference::Whole));
     };
     if (split.no, split.count) != (no, whole.count) {
-        let says = format!(
-            "it says that it is part {} of {}",
-            split.no.saturating_add(1),
-            split.count
-        );
-        return Err(part.stranger(says));
+        return Err(part.stranger(PartsDifference::Number {
+            part: split.no.saturating_add(1),
+            parts: split.count,
+        }));
     }
     if split.tensors != whole.tensors {
-        return Err(part.stranger("it counts other tensors".to_owned()));
+        return Err(part.stranger(PartsDifference::Tensors));
     }
     // Parts behind the first repeat little or nothing; what they repeat has to be the same.
     let differs = |(key, value): &(&str, &Value)| match first.value(key) {
@@ -173,7 +171,10 @@ fn belongs(part: &OpenPart, no: u64, whole: &Split, first: &Metadata) -> Result<
         None => key.starts_with("general."),
     };
     match metadata.iter().find(differs) {
-        Some((key, _)) => Err(part.stranger(format!("its entry `{key}` is another one"))),
+        Some((key, _)) => {
+            let key = key.to_owned();
+            Err(part.stranger(PartsDifference::Entry { key }))
+        }
         None => Ok(()),
     }
 }
@@ -185,11 +186,15 @@ fn join(parts: Vec<OpenPart>, whole: &Split) -> Result<(Index, Segments), Refusa
         .map(|part| part.read.tensors.len() as u64)
         .sum();
     if let Some(expected) = whole.tensors.filter(|expected| *expected != n_tensors) {
-        let why = format!("they have {n_tensors} tensors together, not {expected}");
-        return Err(parts[0].stranger(why));
+        return Err(parts[0].stranger(PartsDifference::Count {
+            found: n_tensors,
+            expected,
+        }));
     }
     if let Some((part, tensor)) = repeated(&parts) {
-        return Err(part.stranger(format!("it repeats the tensor `{tensor}`")));
+        return Err(part.stranger(PartsDifference::Repeats {
+            tensor: tensor.to_owned(),
+        }));
     }
     let mut segments = Segments::default();
     let mut joined: Option<Part> = None;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use candor_app::service::{OfApp, OnRequest};
 use candor_app::wire::{ServerSettings, ServerState};
-use candor_app::{App, AppConfig, AppPaths, Clock, ProbeCommand};
+use candor_app::{App, AppConfig, AppPaths, Clock, ProbeCommand, Tongue};
 use candor_backend::Backend;
 use candor_server::{Access, Parts, Patience, Running, ServerConfig, Switch, bind};
 use candor_testkit::TinyModel;
@@ -174,7 +174,7 @@ fn a_switch_starts_changes_and_ends_the_server() {
     assert_eq!(get(first, "/health").status, 200);
     // What is as it was wanted goes on.
     assert_eq!(address_of(&switch.set(&wanted, &app)), first);
-    assert_eq!(switch.state(), switch.set(&wanted, &app));
+    assert_eq!(switch.state(Tongue::English), switch.set(&wanted, &app));
     // With a key it is another server, and the one before is gone.
     let locked = ServerSettings {
         key: String::from("secret"),
@@ -206,7 +206,10 @@ fn a_port_that_another_program_has_is_told_with_a_free_one() {
         panic!("{taken:?}");
     };
     assert_eq!(port, wanted.port);
-    assert_eq!(switch.state(), ServerState::PortTaken { port, free });
+    assert_eq!(
+        switch.state(Tongue::English),
+        ServerState::PortTaken { port, free }
+    );
     // Tried again, it is free.
     drop(other);
     assert_eq!(address_of(&switch.set(&wanted, &app)).port(), port);

@@ -69,7 +69,7 @@ fn whole_after(pages: &[usize]) -> (usize, String) {
     let own = summaries.iter().filter(|summary| own(summary.id)).count();
     let unsent = store.unsent().unwrap().len();
     assert!(own.min(unsent) + 8 >= whole, "{own} {unsent} of {whole}");
-    (whole, opened.notice.unwrap())
+    (whole, opened.notice.unwrap().to_string())
 }
 
 #[test]

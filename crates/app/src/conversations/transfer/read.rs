@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 
 use super::{FORMAT, Talk, TalkFile, VERSION, chatgpt, llama_cpp, open_webui};
 use crate::error::Error;
+use crate::library;
 use crate::turns::QUESTION_BYTES_MAX;
 use crate::wire::Code;
-use crate::{library, words};
+use crate::words::{Bytes, Phrase, phrase};
 
 /// Largest file that is read: an export of some years is a few hundred megabytes. All of it is in
 /// memory at once.
@@ -42,32 +43,48 @@ pub(crate) fn read(path: &Path) -> Result<Taken, Error> {
     let name = library::shown_name(path);
     let bytes = bytes(path, &name)?;
     if bytes.starts_with(b"PK\x03\x04") {
-        let message = format!("{name} is an archive. Unpack it and import conversations.json.");
+        let message = phrase!(
+            "{name} is an archive. Unpack it and import conversations.json.",
+            "{name} ist ein Archiv. Packe es aus und importiere conversations.json.",
+            name,
+        );
         return Err(Error::new(Code::Refused, message));
     }
-    let text = String::from_utf8(bytes).map_err(|_| refused(&name, "is no text"))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| refused(phrase!("{name} is no text.", "{name} ist kein Text.", name)))?;
     let mut taken = parsed(&text, &name)?;
     bound(&mut taken, &name)?;
     Ok(taken)
 }
 
 fn bytes(path: &Path, name: &str) -> Result<Vec<u8>, Error> {
-    let unread = |source| refused(name, "could not be read").because(source);
+    let unread = |source: std::io::Error| {
+        let why = phrase!(
+            "{name} could not be read.",
+            "{name} ließ sich nicht lesen.",
+            name,
+        );
+        refused(why).because(source)
+    };
     let file = File::open(path).map_err(unread)?;
     let mut bytes = Vec::new();
     // One byte more than is taken tells a file that is too long.
     let mut limited = file.take(FILE_BYTES_MAX + 1);
     limited.read_to_end(&mut bytes).map_err(unread)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        let most = words::size(FILE_BYTES_MAX);
-        let message = format!("{name} is larger than {most}, the most that is imported at once.");
+        let message = phrase!(
+            "{name} is larger than {most}, the most that is imported at once.",
+            "{name} ist größer als {most}, mehr wird nicht auf einmal importiert.",
+            name,
+            most = Bytes(FILE_BYTES_MAX),
+        );
         return Err(Error::new(Code::TooLong, message));
     }
     Ok(bytes)
 }
 
-fn refused(name: &str, why: &str) -> Error {
-    Error::new(Code::Refused, format!("{name} {why}."))
+fn refused(why: Phrase) -> Error {
+    Error::new(Code::Refused, why)
 }
 
 fn parsed(text: &str, name: &str) -> Result<Taken, Error> {
@@ -84,18 +101,25 @@ fn parsed(text: &str, name: &str) -> Result<Taken, Error> {
     if text.contains("\"chat\"") {
         return others("Open WebUI", text, name, open_webui::talk);
     }
-    let why = "is no export of Candor, ChatGPT, Open WebUI or llama.cpp's web page";
-    Err(refused(name, why))
+    Err(refused(phrase!(
+        "{name} is no export of Candor, ChatGPT, Open WebUI or llama.cpp's web page.",
+        "{name} ist kein Export von Candor, ChatGPT, Open WebUI oder der Webseite von llama.cpp.",
+        name,
+    )))
 }
 
 fn ours(text: &str, name: &str) -> Result<Taken, Error> {
     let file: TalkFile = json(text, name)?;
     if file.format != FORMAT || file.version > VERSION {
-        let why = format!(
-            "was written by a newer version of Candor (its format is {}, this version knows {VERSION})",
-            file.version
-        );
-        return Err(refused(name, &why));
+        return Err(refused(phrase!(
+            "{name} was written by a newer version of Candor (its format is {found}, this version \
+             knows {known}).",
+            "{name} hat eine neuere Version von Candor geschrieben (ihr Format ist {found}, diese \
+             Version kennt {known}).",
+            name,
+            found = file.version,
+            known = VERSION,
+        )));
     }
     Ok(Taken {
         source: "Candor",
@@ -141,8 +165,15 @@ fn others<T: DeserializeOwned>(
 }
 
 fn json<'a, T: Deserialize<'a>>(text: &'a str, name: &str) -> Result<T, Error> {
-    serde_json::from_str(text)
-        .map_err(|source| refused(name, &format!("is damaged ({source})")).because(source))
+    serde_json::from_str(text).map_err(|source| {
+        let why = phrase!(
+            "{name} is damaged ({source}).",
+            "{name} ist beschädigt ({source}).",
+            name,
+            source,
+        );
+        refused(why).because(source)
+    })
 }
 
 /// Holds what was read to the limits. What follows a message that is left out follows the one
@@ -150,7 +181,11 @@ fn json<'a, T: Deserialize<'a>>(text: &'a str, name: &str) -> Result<T, Error> {
 fn bound(taken: &mut Taken, name: &str) -> Result<(), Error> {
     let messages: usize = taken.talks.iter().map(|talk| talk.messages.len()).sum();
     if taken.talks.len() > CONVERSATIONS_MAX || messages > MESSAGES_MAX {
-        let message = format!("{name} holds more conversations than can be imported at once.");
+        let message = phrase!(
+            "{name} holds more conversations than can be imported at once.",
+            "{name} enthält mehr Gespräche, als sich auf einmal importieren lassen.",
+            name,
+        );
         return Err(Error::new(Code::TooLong, message));
     }
     let mut left_out = 0;

@@ -7,6 +7,7 @@ use super::*;
 use crate::conversations::Store;
 use crate::conversations::tests::{Kept, NOW};
 use crate::wire::{ChatSettings, Code, Sampling, Thinking};
+use crate::words::Tongue;
 
 /// Numbers that look drawn by chance and are the same every time (a 64-bit xorshift).
 struct Chance(u64);
@@ -45,7 +46,8 @@ impl Chance {
 }
 
 fn record(chance: &mut Chance) -> Value {
-    let mut record = crate::record::begun(None, &crate::wire::Sampling::default(), 7);
+    let mut record =
+        crate::record::begun(None, &crate::wire::Sampling::default(), 7, Tongue::English);
     record.model = chance.text();
     serde_json::to_value(record).unwrap()
 }
@@ -308,7 +310,7 @@ fn what_is_no_export_is_refused_in_words() {
     for (text, want) in cases {
         let refused = read_text(text).err().unwrap();
         assert_eq!(refused.code, Code::Refused, "{text}");
-        assert!(refused.message.contains(want), "{text}: {refused}");
+        assert!(refused.to_string().contains(want), "{text}: {refused}");
     }
     let deep = format!("[{{\"mapping\": {}", "[".repeat(100_000));
     assert!(read_text(&deep).is_err());

@@ -1,9 +1,20 @@
-//! Numbers, and failures that are full of them, as people read them.
+//! Numbers, and sentences in every language that the window speaks.
+//!
+//! What this crate says to a person is a [`Phrase`], both languages side by side where it is said;
+//! what the layers below say is said once more in `german`. The command line, the server and logs
+//! take the English.
+
+mod german;
+pub(crate) mod phrase;
 
 use candor_backend::KvType;
 use candor_engine::LoadFailure;
 
 use crate::banner;
+
+pub(crate) use german::{German, advice, fallback, note, turn_code};
+pub(crate) use phrase::{Bytes, Count, Digits, phrase};
+pub use phrase::{Phrase, Tongue};
 
 /// Bytes in decimal units, as file managers and shops count: "98 MB", "4.7 GB".
 pub fn size(bytes: u64) -> String {
@@ -20,22 +31,36 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Why a model was not loaded, with its sizes in units that people know.
-pub(crate) fn load_failure(failure: &LoadFailure) -> String {
+pub(crate) fn load_failure(failure: &LoadFailure) -> Phrase {
     match failure {
         LoadFailure::OutOfMemory {
             needed_bytes,
             available_bytes,
-        } => format!(
-            "the model needs {} of memory, {} are free",
-            size(*needed_bytes),
-            size(*available_bytes),
+        } => phrase!(
+            "the model needs {needed} of memory, {free} are free",
+            "das Modell braucht {needed} Speicher, frei sind {free}",
+            needed = Bytes(*needed_bytes),
+            free = Bytes(*available_bytes),
         ),
         LoadFailure::NotOnDevice { passed_over } => {
-            let why = passed_over.last().map(banner::why_not);
-            format!("the GPU cannot serve: {}", why.unwrap_or_default())
+            let why = passed_over.last().map(banner::why_not).unwrap_or_default();
+            phrase!(
+                "the GPU cannot serve: {why}",
+                "die GPU kann nicht rechnen: {why}",
+                why,
+            )
         }
-        other => other.to_string(),
+        other => Phrase::of(other),
     }
+}
+
+/// The system has no more threads.
+pub(crate) fn no_thread(source: &std::io::Error) -> Phrase {
+    phrase!(
+        "The system gives no thread: {source}.",
+        "Das System gibt keinen Thread mehr her: {source}.",
+        source,
+    )
 }
 
 /// Words of the engine as a sentence for a person.
@@ -79,26 +104,45 @@ pub(crate) fn day(now_ms: i64) -> String {
 }
 
 /// How keys and values are kept.
-pub(crate) fn kv(kv: KvType) -> &'static str {
+pub(crate) fn kv(kv: KvType) -> Phrase {
     match kv {
-        KvType::F32 => "32 bits",
-        KvType::F16 => "16 bits",
-        KvType::Q8_0 => "8 bits",
+        KvType::F32 => phrase!("32 bits", "32 Bit"),
+        KvType::F16 => phrase!("16 bits", "16 Bit"),
+        KvType::Q8_0 => phrase!("8 bits", "8 Bit"),
     }
 }
 
 /// "1 thread", "2 threads".
-pub(crate) fn threads(count: usize) -> String {
-    if count == 1 {
-        String::from("1 thread")
-    } else {
-        format!("{count} threads")
+pub(crate) fn threads(count: usize) -> Phrase {
+    match count {
+        1 => phrase!("1 thread", "1 Thread"),
+        _ => phrase!("{count} threads", "{count} Threads", count),
     }
 }
 
 #[cfg(test)]
+pub(crate) use tests::says_the_same;
+
+#[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Holds German words against the English: they say something of their own, with the same
+    /// numbers.
+    #[track_caller]
+    pub(crate) fn says_the_same(english: &str, german: &str) {
+        let numbers = |text: &str| {
+            let text = text.replace([',', '.'], "");
+            let digits = |part: &&str| !part.is_empty();
+            let parts = text.split(|sign: char| !sign.is_ascii_digit());
+            let mut numbers: Vec<String> = parts.filter(digits).map(String::from).collect();
+            numbers.sort();
+            numbers
+        };
+        assert_eq!(numbers(english), numbers(german), "{english} / {german}");
+        let is_untranslated = english == german && !english.is_empty();
+        assert!(!is_untranslated, "nobody translated {english}");
+    }
 
     #[test]
     fn a_model_that_does_not_fit_says_so_in_units() {
@@ -106,7 +150,10 @@ mod tests {
             needed_bytes: 2_304_109_159_680,
             available_bytes: 16_000_000_000,
         };
-        let want = "the model needs 2.3 TB of memory, 16.0 GB are free";
+        let want = Phrase::new(
+            "the model needs 2.3 TB of memory, 16.0 GB are free",
+            "das Modell braucht 2,3 TB Speicher, frei sind 16,0 GB",
+        );
         assert_eq!(load_failure(&failure), want);
     }
 
