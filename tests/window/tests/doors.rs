@@ -102,7 +102,7 @@ fn only_our_own_commands_are_granted() -> Result<()> {
         ensure!(answer != json!("granted"), "{command} was granted");
     }
     ensure!(
-        ask("bootstrap", json!({}))? == json!("granted"),
+        ask("bootstrap", json!({ "system": "english" }))? == json!("granted"),
         "our own command is granted"
     );
     let global = window.script("return typeof window.__TAURI__", &[])?;
