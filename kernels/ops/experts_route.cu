@@ -14,45 +14,6 @@
 constexpr int ROUTER_ROWS = 4;
 constexpr int ROUTER_THREADS = 256;
 
-// router: float32 [experts][width], whatever it is stored as: a small change of it may choose
-// another expert. Launch: 256 threads, a warp for each expert and four rows: blocks
-// (ceil(experts / 8), ceil(rows / 4)).
-extern "C" __global__ void __launch_bounds__(ROUTER_THREADS)
-    experts_router(const float* router, const float* bias, const float* x, float* logits,
-                   i32 experts, i32 width, i32 rows) {
-    int lane = threadIdx.x % WARP;
-    int expert = blockIdx.x * (ROUTER_THREADS / WARP) + threadIdx.x / WARP;
-    if (expert >= experts) {
-        return;
-    }
-    int first = blockIdx.y * ROUTER_ROWS;
-    const float* weights = router + static_cast<u64>(expert) * width;
-    const float* from[ROUTER_ROWS];
-    float sums[ROUTER_ROWS];
-#pragma unroll
-    for (int i = 0; i < ROUTER_ROWS; i++) {
-        // A row past the last is computed for nothing and not written.
-        from[i] = x + static_cast<u64>(min_of(first + i, rows - 1)) * width;
-        sums[i] = 0.0f;
-    }
-#pragma unroll 4
-    for (int col = lane; col < width; col += WARP) {
-        float weight = weights[col];
-#pragma unroll
-        for (int i = 0; i < ROUTER_ROWS; i++) {
-            sums[i] = fmaf(weight, from[i][col], sums[i]);
-        }
-    }
-    float added = bias == nullptr ? 0.0f : bias[expert];
-#pragma unroll
-    for (int i = 0; i < ROUTER_ROWS; i++) {
-        float sum = over_warp<Sum>(sums[i]);
-        if (lane == 0 && first + i < rows) {
-            logits[static_cast<u64>(first + i) * experts + expert] = sum + added;
-        }
-    }
-}
-
 // Which of two experts is chosen first: numbers are ordered as float32 is in total (a NaN of
 // positive sign is above all), and of equal ones the lower expert comes first.
 DEVICE u64 rank_of(float logit, u32 expert) {
@@ -71,24 +32,35 @@ DEVICE u64 highest(u64 rank) {
     return rank;
 }
 
-// Launch: a warp for each row, in blocks of one. `of_all`: whether the shares are a softmax over
-// all experts, not over the chosen ones.
-extern "C" __global__ void __launch_bounds__(WARP)
-    experts_choose(const float* logits, i32* chosen, float* shares, i32 experts, i32 used,
-                   i32 of_all, float scale) {
-    int lane = threadIdx.x;
-    const float* of_row = logits + static_cast<u64>(blockIdx.x) * experts;
-    chosen += static_cast<u64>(blockIdx.x) * used;
-    shares += static_cast<u64>(blockIdx.x) * used;
+// Where a choice goes, and what it follows. `of_all`: whether the shares are a softmax over all
+// experts, not over the chosen ones. `arrived`: u32 [ceil(rows / 4)], all zero between launches.
+struct Choice {
+    float* logits;
+    i32* chosen;
+    float* shares;
+    u32* arrived;
+    i32 experts;
+    i32 used;
+    i32 of_all;
+    float scale;
+};
+
+// The choice of a row, by a warp. The logits are volatile: other blocks have written them, and a
+// line of this processor's own cache may be older than that.
+DEVICE void choose(const Choice& to, int row) {
+    int lane = threadIdx.x % WARP;
+    const volatile float* of_row = to.logits + static_cast<u64>(row) * to.experts;
+    i32* chosen = to.chosen + static_cast<u64>(row) * to.used;
+    float* shares = to.shares + static_cast<u64>(row) * to.used;
     // One above every rank: the first choice is among all.
     u64 last = ~0ull;
     float largest = 0.0f;
     float total = 0.0f;
 #pragma unroll 1
-    for (int i = 0; i < used; i++) {
+    for (int i = 0; i < to.used; i++) {
         u64 best = 0;
 #pragma unroll 1
-        for (u32 expert = lane; expert < experts; expert += WARP) {
+        for (u32 expert = lane; expert < to.experts; expert += WARP) {
             u64 rank = rank_of(of_row[expert], expert);
             best = rank < last && rank > best ? rank : best;
         }
@@ -104,16 +76,77 @@ extern "C" __global__ void __launch_bounds__(WARP)
             shares[i] = share;
         }
     }
-    if (of_all) {
+    if (to.of_all) {
         total = 0.0f;
 #pragma unroll 1
-        for (int expert = lane; expert < experts; expert += WARP) {
+        for (int expert = lane; expert < to.experts; expert += WARP) {
             total += expf(of_row[expert] - largest);
         }
         total = over_warp<Sum>(total);
     }
-    for (int i = lane; i < used; i += WARP) {
-        shares[i] = shares[i] / total * scale;
+#pragma unroll 1
+    for (int i = lane; i < to.used; i += WARP) {
+        shares[i] = shares[i] / total * to.scale;
+    }
+}
+
+// Whether this block is the last of those with the same rows to come here, for all its threads;
+// then it sees what they wrote before. Nobody waits: whoever is last goes on.
+DEVICE bool is_last_here(u32* arrived) {
+    __shared__ bool is_last;
+    // What this thread wrote is seen by all before this block counts as arrived; the barrier says
+    // so for the whole block.
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        // Back at zero with the last one, for the next launch.
+        is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;
+        // What is read from here on is not older than the others' arrival.
+        __threadfence();
+    }
+    __syncthreads();
+    return is_last;
+}
+
+// router: float32 [experts][width], whatever it is stored as: a small change of it may choose
+// another expert. The last block of four rows chooses for them. Launch: 256 threads, a warp for
+// each expert and four rows: blocks (ceil(experts / 8), ceil(rows / 4)).
+extern "C" __global__ void __launch_bounds__(ROUTER_THREADS)
+    experts_router(const float* router, const float* bias, const float* x, Choice to, i32 width,
+                   i32 rows) {
+    int lane = threadIdx.x % WARP;
+    int warp = threadIdx.x / WARP;
+    int expert = blockIdx.x * (ROUTER_THREADS / WARP) + warp;
+    int first = blockIdx.y * ROUTER_ROWS;
+    if (expert < to.experts) {
+        const float* weights = router + static_cast<u64>(expert) * width;
+        const float* from[ROUTER_ROWS];
+        float sums[ROUTER_ROWS];
+#pragma unroll
+        for (int i = 0; i < ROUTER_ROWS; i++) {
+            // A row past the last is computed for nothing and not written.
+            from[i] = x + static_cast<u64>(min_of(first + i, rows - 1)) * width;
+            sums[i] = 0.0f;
+        }
+#pragma unroll 4
+        for (int col = lane; col < width; col += WARP) {
+            float weight = weights[col];
+#pragma unroll
+            for (int i = 0; i < ROUTER_ROWS; i++) {
+                sums[i] = fmaf(weight, from[i][col], sums[i]);
+            }
+        }
+        float added = bias == nullptr ? 0.0f : bias[expert];
+#pragma unroll
+        for (int i = 0; i < ROUTER_ROWS; i++) {
+            float sum = over_warp<Sum>(sums[i]);
+            if (lane == 0 && first + i < rows) {
+                to.logits[static_cast<u64>(first + i) * to.experts + expert] = sum + added;
+            }
+        }
+    }
+    if (is_last_here(to.arrived + blockIdx.y) && warp < ROUTER_ROWS && first + warp < rows) {
+        choose(to, first + warp);
     }
 }
 

@@ -170,10 +170,10 @@ planted! {
     a_wrong_expert_of_the_router: "mutate=experts_router:shift:st.global.f32:1:4",
         EXPERTS, COSINE, "blk.0.ffn_experts";
     /// Each choice stands where the next one belongs, and counts with its share.
-    a_wrong_expert_of_the_choice: "fresh=0,mutate=experts_choose:shift:st.global.u32:1:4",
+    a_wrong_expert_of_the_choice: "fresh=0,mutate=experts_router:shift:st.global.u32:1:4",
         EXPERTS, COSINE, "blk.0.ffn_experts";
     /// The expert behind each of the best is chosen, and behind the last one that is none.
-    an_expert_that_is_not_there: "mutate=experts_choose:swap:not.b32:2:neg.s32",
+    an_expert_that_is_not_there: "mutate=experts_router:swap:not.b32:3:neg.s32",
         EXPERTS, NUMBERS, "blk.0.ffn_experts";
     /// Gate and up are those of the expert that is next in the list.
     a_wrong_expert_of_gate_and_up: "mutate=gated_ffn_decode_1:shift:ld.global.u32:2:4",

@@ -19,6 +19,8 @@ pub fn experts_match_the_reference(subject: &Subject) {
         ("Q8_0", (8, 2), 40),
         ("Q4_K", (5, 5), 7),
         ("MXFP4", (16, 4), 33),
+        // A reply with more experts than any one part of a device holds.
+        ("Q4_K", (40, 6), 3),
     ];
     for (stored, (n_experts, n_used), n_rows) in cases {
         let routing = Routing {

@@ -20,7 +20,6 @@ use crate::weights::Matrix;
 const ROUTER_ROWS: usize = 4;
 const ROUTER_EXPERTS: usize = 8;
 const ROUTER_THREADS: u32 = 256;
-const CHOOSE_THREADS: u32 = 32;
 const SORT_THREADS: u32 = 1024;
 const COMBINE_THREADS: u32 = 256;
 
@@ -263,7 +262,6 @@ enum Terms {
 /// Chooses the experts of rows.
 struct Router {
     kernel: Kernel,
-    choose: Kernel,
     /// float32 `[experts][width]`, whatever it is stored as.
     weights: DevicePtr,
     bias: Option<DevicePtr>,
@@ -275,6 +273,8 @@ struct Router {
     chosen: DevicePtr,
     /// `float [rows][n_used]`.
     shares: DevicePtr,
+    /// `u32 [groups of rows]`: blocks of a group that are done, zero between launches.
+    arrived: DevicePtr,
 }
 
 impl Router {
@@ -294,7 +294,6 @@ impl Router {
         let n_experts = weights.len / width;
         Ok(Self {
             kernel: p.kernel("experts_route", "experts_router")?,
-            choose: p.kernel("experts_route", "experts_choose")?,
             weights: weights.ptr,
             bias: biases.map(|all| p.vector(all.router).ptr),
             n_experts,
@@ -303,6 +302,8 @@ impl Router {
             logits: p.scratch(ROWS_MAX * n_experts * 4),
             chosen: p.scratch(ROWS_MAX * routing.n_used * 4),
             shares: p.scratch(ROWS_MAX * routing.n_used * 4),
+            // All layers have the same ones, since one comes after the other.
+            arrived: p.constant(vec![0.0; ROWS_MAX.div_ceil(ROUTER_ROWS)]),
         })
     }
 
@@ -316,22 +317,26 @@ impl Router {
             .ptr(self.weights)
             .ptr_or_null(self.bias)
             .ptr(x)
-            .ptr(self.logits)
-            .size(self.n_experts)
+            .words(&self.choice())
             .size(self.width)
             .size(f.rows);
-        let grid = Grid::of3(blocks, ROUTER_THREADS);
-        f.device.launch(&self.kernel, grid, args)?;
-        let args = Args::new()
-            .ptr(self.logits)
-            .ptr(self.chosen)
-            .ptr(self.shares)
-            .size(self.n_experts)
-            .size(self.routing.n_used)
-            .u32(u32::from(self.routing.shares == Shares::OfAll))
-            .f32(self.routing.scale);
         f.device
-            .launch(&self.choose, Grid::of(f.rows, CHOOSE_THREADS), args)
+            .launch(&self.kernel, Grid::of3(blocks, ROUTER_THREADS), args)
+    }
+
+    /// `struct Choice` of kernels/ops/experts_route.cu.
+    fn choice(&self) -> [u64; 6] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let (experts, used) = (self.n_experts as u32, self.routing.n_used as u32);
+        let of_all = u32::from(self.routing.shares == Shares::OfAll);
+        [
+            self.logits.0,
+            self.chosen.0,
+            self.shares.0,
+            self.arrived.0,
+            pair(experts, used),
+            pair(of_all, self.routing.scale.to_bits()),
+        ]
     }
 }
 

@@ -277,7 +277,7 @@ pub(super) const MODULES: &[Module] = &[
     Module {
         name: "experts_route",
         sm75: include_str!("../../../../kernels/ptx/experts_route.sm75.ptx"),
-        sm80: include_str!("../../../../kernels/ptx/experts_route.sm80.ptx"),
+        sm80: include_str!("../../../../kernels/ptx/experts_route.sm75.ptx"),
     },
     Module {
         name: "experts_tq1_0",

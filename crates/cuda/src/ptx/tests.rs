@@ -240,3 +240,40 @@ fn every_kernel_can_be_launched_on_the_smallest_card() {
         }
     }
 }
+
+/// The simulated card runs fences in order, so that only the text can say that they are there: what
+/// the router's blocks write is seen by the last of them, past its processor's own cache.
+#[test]
+fn the_last_block_of_the_router_sees_what_the_others_wrote() {
+    for capability in [(7, 5), (8, 0)] {
+        let module = text("experts_route", capability).expect("it is carried");
+        let (_, router) = module
+            .split_once(".entry experts_router(")
+            .expect("it is in it");
+        let (router, _) = router.split_once("\n}\n").expect("it ends");
+        let mut at = 0;
+        // In this order; in between stand the sums of the router, and what is made of the choice.
+        for line in [
+            "st.global.f32",
+            "membar.gl",
+            "bar.sync",
+            "atom.global.inc.u32",
+            "membar.gl",
+            "bar.sync",
+            "ld.volatile.global.f32",
+            "st.global.u32",
+        ] {
+            let next = router[at..].find(line);
+            at += next.unwrap_or_else(|| panic!("{line} is missing")) + line.len();
+        }
+        let (before, after) = router.split_at(router.find("atom").expect("seen above"));
+        assert!(!before.contains("ld.volatile"), "nothing is read too early");
+        let of_others = after.matches("ld.volatile.global.f32").count();
+        assert_eq!(
+            of_others, 3,
+            "the ranks, the chosen one, and the sum over all"
+        );
+        // All else that is read there is what the lane itself has written.
+        assert_eq!(after.matches("ld.global.f32").count(), 1);
+    }
+}

@@ -186,7 +186,9 @@ pub(crate) enum Op {
     },
     Exit,
     Trap,
-    /// Fences and hints: memory is sequentially consistent here.
+    /// Between blocks, which run on threads of the host.
+    Fence,
+    /// Hints.
     Nothing,
     Barrier {
         id: Reg,

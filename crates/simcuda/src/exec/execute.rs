@@ -1,5 +1,7 @@
 //! Instructions of one warp, for the lanes of a mask.
 
+use std::sync::atomic::{Ordering, fence};
+
 use super::block::Block;
 use super::code::{From, Mode, Op, SetOut, Shuffle, To, Vote};
 use super::lanes::{Alu, D, LANES, W};
@@ -64,6 +66,7 @@ impl Warp {
             Op::ActiveMask { d } => merge(&mut self.w[*d as usize], &[mask; LANES], mask),
             Op::LoadMatrix { at, order, to } => self.load_matrix(at, *order, to, block)?,
             Op::Multiply(one) => self.multiply(one),
+            Op::Fence => fence(Ordering::SeqCst),
             // Handled before, or of no effect here.
             Op::Branch(_)
             | Op::Switch { .. }

@@ -87,6 +87,7 @@ impl Op {
             | Self::Branch(_)
             | Self::Exit
             | Self::Trap
+            | Self::Fence
             | Self::Nothing
             | Self::CopyCommit
             | Self::CopyWait(_) => {}

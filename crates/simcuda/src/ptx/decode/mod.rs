@@ -157,7 +157,8 @@ impl<'a> Coder<'a> {
             "brx" => self.switch(raw)?,
             "ret" | "exit" => Op::Exit,
             "trap" => Op::Trap,
-            "membar" | "fence" | "prefetch" | "prefetchu" | "applypriority" => Op::Nothing,
+            "membar" | "fence" => Op::Fence,
+            "prefetch" | "prefetchu" | "applypriority" => Op::Nothing,
             "ld" | "ldu" | "st" | "atom" | "red" | "cp" => self.memory(first, raw)?,
             "bar" | "barrier" | "shfl" | "vote" | "activemask" | "ldmatrix" | "mma" => {
                 self.warp(first, raw)?
