@@ -203,6 +203,16 @@ mod tests {
 
     const GB: u64 = 1_000_000_000;
 
+    #[track_caller]
+    fn check(needs: Needs, room: &Room, verdict: FitVerdict, sentence: &str) {
+        let found = fit(needs, room, Tongue::English);
+        assert_eq!(
+            (found.verdict, found.sentence.as_str()),
+            (verdict, sentence)
+        );
+        says_the_same(sentence, &fit(needs, room, Tongue::German).sentence);
+    }
+
     #[test]
     fn the_word_follows_from_what_is_free_and_the_sentence_has_the_numbers() {
         let card = |free| Some((String::from("RTX 4090"), free));
@@ -270,12 +280,7 @@ mod tests {
             ),
         ];
         for (needs, room, verdict, sentence) in cases {
-            let found = fit(needs, &room, Tongue::English);
-            says_the_same(sentence, &fit(needs, &room, Tongue::German).sentence);
-            assert_eq!(
-                (found.verdict, found.sentence.as_str()),
-                (verdict, sentence)
-            );
+            check(needs, &room, verdict, sentence);
         }
     }
 }

@@ -125,11 +125,11 @@ fn a_window_hears_everything_in_its_language() {
     assert_eq!(line(), "No model open.");
     speak(Language::German);
     let heard = heard.lock().unwrap();
-    let told = heard.iter().filter_map(|news| match news {
+    let mut told = heard.iter().filter_map(|news| match news {
         News::Status(status) => Some(status.banner.state.as_str()),
         _ => None,
     });
-    assert_eq!(told.last(), Some("Kein Modell geöffnet."));
+    assert_eq!(told.next_back(), Some("Kein Modell geöffnet."));
     let lists = heard
         .iter()
         .filter(|news| matches!(news, News::Downloads(_)));

@@ -3,6 +3,7 @@
 //!
 //! What the system, a driver or a library said stays as it was said.
 
+mod advice;
 mod engine;
 mod file;
 mod model;
@@ -13,8 +14,9 @@ use std::path::Path;
 
 use super::phrase::{Phrase, Tongue, numbers};
 
+pub(crate) use advice::advice;
 pub(crate) use engine::turn_code;
-pub(crate) use file::{advice, note};
+pub(crate) use file::note;
 pub(crate) use text::fallback;
 
 /// Something whose `Display` is English.
