@@ -34,10 +34,12 @@ const QUESTIONS: usize = 2_000;
 
 /// How much is measured.
 pub(crate) struct Scale {
-    /// Outputs and inputs of the matrices.
-    matrix: (usize, usize),
-    /// Matrices one after the other.
-    matrices: usize,
+    /// Outputs and inputs of a matrix.
+    width: usize,
+    /// Products one after the other in a token.
+    products: usize,
+    /// Matrices of so many bytes together take turns: no cache holds what comes again.
+    weights_bytes: usize,
     repeats: usize,
     /// Tokens written.
     written: usize,
@@ -48,10 +50,12 @@ pub(crate) struct Scale {
     stops: usize,
 }
 
-/// A card: matrices far larger than its caches.
+/// A card.
 pub(crate) const REAL: Scale = Scale {
-    matrix: (16_384, 8_192),
-    matrices: 8,
+    width: 16_384,
+    products: 32,
+    // Four times the largest cache of a card of today.
+    weights_bytes: 512 << 20,
     repeats: 20,
     written: 64,
     chunk: 512,
@@ -62,8 +66,9 @@ pub(crate) const REAL: Scale = Scale {
 
 /// A simulated one.
 pub(crate) const SMALL: Scale = Scale {
-    matrix: (256, 512),
-    matrices: 1,
+    width: 512,
+    products: 3,
+    weights_bytes: 256 << 10,
     repeats: 1,
     written: 2,
     chunk: 12,
@@ -198,19 +203,19 @@ fn types(device: &CudaDevice, scale: &Scale, rows: Rows<'_>) -> Answer<()> {
     Ok(())
 }
 
-/// Matrices of one type, one after the other, wide then narrow.
+/// Products with matrices of one type, one after the other; gives the bytes that a token reads.
 fn chain(quant: &'static QuantType, scale: &Scale) -> Answer<(Arc<Model>, u64)> {
-    let (outputs, inputs) = scale.matrix;
+    let width = scale.width;
     let tiny = tempfile::tempdir()?;
     let path = tiny.path().join("chain.gguf");
     let vocabulary = 64;
     let f32 = candor_quant::by_name("F32").ok_or("F32")?;
     let mut tensors = vec![
-        tensor("token_embd.weight", f32, (vocabulary, inputs))?,
-        tensor("output.weight", f32, (vocabulary, inputs))?,
+        tensor("token_embd.weight", f32, (vocabulary, width))?,
+        tensor("output.weight", f32, (vocabulary, width))?,
     ];
     let mut builder = GraphBuilder::new(&|_| true);
-    let table = builder.matrix("token_embd.weight", vocabulary, inputs);
+    let table = builder.matrix("token_embd.weight", vocabulary, width);
     let node = |name: String, op, inputs, width| Node {
         name,
         op,
@@ -218,28 +223,27 @@ fn chain(quant: &'static QuantType, scale: &Scale) -> Answer<(Arc<Model>, u64)> 
         layer: None,
         width,
     };
-    let mut last = builder.node(node("embed".into(), Op::Embed { table }, vec![], inputs));
-    for i in 0..2 * scale.matrices {
-        let (rows, cols) = match i % 2 {
-            0 => (outputs, inputs),
-            _ => (inputs, outputs),
-        };
-        let name = format!("m{i}");
-        let tensor_name = format!("{name}.weight");
-        tensors.push(tensor(&tensor_name, quant, (rows, cols))?);
-        let weight = builder.matrix(&tensor_name, rows, cols);
+    let bytes = quant.bytes_for(width * width).ok_or("whole blocks")?;
+    let matrices = scale.weights_bytes.div_ceil(bytes).min(scale.products);
+    let weights: Vec<_> = (0..matrices)
+        .map(|i| {
+            let name = format!("m{i}.weight");
+            tensors.push(tensor(&name, quant, (width, width))?);
+            Ok(builder.matrix(&name, width, width))
+        })
+        .collect::<Answer<_>>()?;
+    let mut last = builder.node(node("embed".into(), Op::Embed { table }, vec![], width));
+    for i in 0..scale.products {
+        let weight = weights[i % matrices];
         let op = Op::Linear { weight, bias: None };
-        last = builder.node(node(name, op, vec![last], rows));
+        last = builder.node(node(format!("product{i}"), op, vec![last], width));
     }
-    let weight = builder.matrix("output.weight", vocabulary, inputs);
+    let weight = builder.matrix("output.weight", vocabulary, width);
     let logits = Op::Logits {
         weight,
         softcap: None,
     };
     builder.node(node("logits".into(), logits, vec![last], vocabulary));
-    // The table and the output are small beside them.
-    let chained = tensors.iter().skip(2);
-    let bytes = chained.map(|tensor| tensor.bytes.len() as u64).sum();
     let gguf = Gguf {
         metadata: vec![("general.architecture".to_owned(), Value::from("llama"))],
         tensors,
@@ -250,7 +254,11 @@ fn chain(quant: &'static QuantType, scale: &Scale) -> Answer<(Arc<Model>, u64)> 
     let mut hparams = small_hparams(tiny.path())?;
     hparams.vocabulary = vocabulary;
     let graph = builder.finish("llama", hparams);
-    Ok((Arc::new(Model { file, graph }), bytes))
+    // The table and the output are small beside them.
+    Ok((
+        Arc::new(Model { file, graph }),
+        (scale.products * bytes) as u64,
+    ))
 }
 
 fn small_hparams(folder: &Path) -> Answer<candor_arch::HParams> {
