@@ -107,7 +107,8 @@ impl App {
         let tokenizer = &open.loaded.tokenizer;
         let system = Some(&chat.system_prompt).filter(|words| !words.trim().is_empty());
         let system = system.map(|words| json!({ "role": "system", "content": words }));
-        let user = json!({ "role": "user", "content": "Hello" });
+        let hello = phrase!("Hello", "Hallo").to(self.inner.tongue());
+        let user = json!({ "role": "user", "content": hello });
         let messages: Vec<Value> = system.into_iter().chain([user]).collect();
         let mut request = RenderRequest::new(tokenizer, &messages);
         request.now = Some(prompt::utc(self.inner.now_ms()));

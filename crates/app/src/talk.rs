@@ -197,7 +197,8 @@ impl App {
                 serde_json::to_string_pretty(&TalkFile::new(talks)).unwrap_or_default()
             }
             ExportFormat::Markdown => {
-                let each: Vec<String> = talks.iter().map(markdown).collect();
+                let tongue = self.inner.tongue();
+                let each: Vec<String> = talks.iter().map(|talk| markdown(talk, tongue)).collect();
                 each.join("\n")
             }
         };

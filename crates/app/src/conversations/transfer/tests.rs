@@ -341,5 +341,10 @@ fn markdown_shows_the_branch_that_is_shown() {
     };
     let want =
         "# Ti des\n\n## You\n\nWhy?\n\na.txt:\n```\nwords\n```\n\n## Tiny\n\nTh\n\n*(stopped)*\n";
-    assert_eq!(markdown(&talk), want);
+    assert_eq!(markdown(&talk, Tongue::English), want);
+    let german = want
+        .replace("## You", "## Du")
+        .replace("(stopped)", "(von Hand angehalten)");
+    assert_eq!(markdown(&talk, Tongue::German), german);
+    assert_ne!(german, want);
 }
