@@ -39,6 +39,10 @@ fn assert_proven(report: &Value) {
     assert_eq!(report["verdict"], "accepted");
     assert_eq!(report["mode"], "probe");
     assert_eq!(report["first_bad"], Value::Null);
+    assert_eq!(report["near_ties"], 0);
+    // Of this century: "2026-12-01".
+    let date = report["date"].as_str().unwrap();
+    assert!(date.len() == 10 && date.starts_with("20"), "{date}");
     assert!(report["positions"].as_u64().unwrap() >= 8, "{report}");
     assert!(report["min_cosine"].as_f64().unwrap() > 0.99, "{report}");
     assert!(report["max_kl"].as_f64().unwrap() < 0.1, "{report}");
@@ -126,6 +130,13 @@ fn a_card_that_computes_something_else_writes_nothing() {
     let verified = ran(WRONG, data.path(), "verify").last(3);
     assert_eq!(verified["verdict"], "rejected");
     assert!(verified["first_bad"]["position"].is_u64(), "{verified}");
+    let bad = &verified["first_bad"];
+    let named = bad["nodes"].as_array().unwrap().len();
+    assert_eq!(bad["distances"].as_array().unwrap().len(), named, "{bad}");
+    assert!(named > 0 || bad["not_located"].is_string(), "{bad}");
+    for words in ["rule", "found"] {
+        assert!(!bad[words].as_str().unwrap().is_empty(), "{bad}");
+    }
     let want = "GPU found (Simulated GPU), but its answers differed";
     assert!(
         verified["reason"].as_str().unwrap().starts_with(want),

@@ -15,10 +15,13 @@ use serde_json::Value;
 use support::{folder, run};
 
 /// What is none where nothing was judged.
-const JUDGED: [&str; 7] = [
+const JUDGED: [&str; 10] = [
+    "date",
     "min_cosine",
     "max_kl",
+    "mean_kl",
     "argmax_agreement",
+    "near_ties",
     "first_bad",
     "reference_ms",
     "candidate_ms",

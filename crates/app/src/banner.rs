@@ -134,7 +134,7 @@ pub(crate) struct ModelFacts {
     pub(crate) why: Option<PassedOver>,
     /// The card that was looked at, whether it computes or not.
     pub(crate) card: Option<CudaDevice>,
-    /// The day on which it was loaded, and a card proven.
+    /// The day on which a card was judged; empty where none was.
     pub(crate) day: String,
     pub(crate) memory_bytes: u64,
     /// How keys and values are kept.

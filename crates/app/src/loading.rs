@@ -14,7 +14,7 @@ use crate::app::Inner;
 use crate::compose::{BackendChoice, Backends};
 use crate::models::{self, ChatModel, Destination, RunningLoad, Seat, Wish};
 use crate::verdicts::{Recall, Verdicts};
-use crate::{banner, path_id, status, words};
+use crate::{banner, path_id, status};
 
 impl Inner {
     /// Begins a load on a thread of its own.
@@ -116,7 +116,6 @@ impl Inner {
             choice,
             others,
             why,
-            day: words::day(self.now_ms()),
             memory,
         })
     }
@@ -150,6 +149,7 @@ impl Inner {
             clock: Arc::clone(&self.config.clock.instant),
             available_memory: Arc::clone(&self.config.free_memory),
             with_sleep: Arc::clone(&self.config.machine.with_sleep),
+            today: Arc::clone(&self.config.clock.now_ms),
         };
         let backends = (self.config.backends)(choice);
         let engine = Engine::spawn(config, backends).map_err(no_thread)?;

@@ -9,7 +9,7 @@ use candor_arch::{FootprintOptions, PAGE_TOKENS, StateSizes, footprint};
 use candor_backend::{CancelToken, DeviceKind, KvType, Precision};
 use candor_engine::{
     CONTEXT_TOKENS_DEFAULT, DeviceWish, EngineHandle, EngineState, LoadFailure, LoadOptions,
-    LoadSpec, LoadedModel, Mode, PassedOver, Proof, TextSide, VerdictId, VerdictMemory, WhyNoModel,
+    LoadSpec, LoadedModel, Mode, PassedOver, Proof, TextSide, VerdictMemory, WhyNoModel, WhyNot,
     schedule::CHUNK_TOKENS,
 };
 use candor_modelfile::ModelFile;
@@ -64,7 +64,7 @@ impl ChatModel {
             audits: Audits::default(),
             why: loaded.passed_over.last().or(to.why.as_ref()).cloned(),
             card: to.choice.card.clone(),
-            day: to.day.clone(),
+            day: day_judged(&loaded),
             memory_bytes: memory_bytes(&loaded),
             kv: words::kv(loaded.kv),
         };
@@ -86,7 +86,7 @@ impl ChatModel {
     }
 
     /// The same model once something else computes it, or it was proven.
-    fn became(&self, loaded: Arc<LoadedModel>, day: Option<&str>) -> Self {
+    fn became(&self, loaded: Arc<LoadedModel>) -> Self {
         let why = loaded.passed_over.last().or(self.facts.why.as_ref());
         Self {
             id: self.id.clone(),
@@ -95,7 +95,7 @@ impl ChatModel {
                 device: loaded.device.clone(),
                 proof: loaded.proof.clone(),
                 why: why.cloned(),
-                day: day.unwrap_or(&self.facts.day).to_owned(),
+                day: day_judged(&loaded),
                 memory_bytes: memory_bytes(&loaded),
                 kv: words::kv(loaded.kv),
                 ..self.facts.clone()
@@ -118,11 +118,13 @@ impl ChatModel {
     }
 }
 
-fn verdict(model: &LoadedModel) -> Option<VerdictId> {
-    match &model.proof {
-        Proof::Proven(report) => Some(report.id),
-        _ => None,
-    }
+/// The day on which a card was judged, if one was.
+fn day_judged(model: &LoadedModel) -> String {
+    let report = match (&model.proof, model.passed_over.last().map(|card| &card.why)) {
+        (Proof::Proven(report), _) | (_, Some(WhyNot::Rejected(report))) => report,
+        _ => return String::new(),
+    };
+    words::day(report.judged_ms)
 }
 
 /// What a model takes where it computes.
@@ -261,8 +263,6 @@ pub(crate) struct Destination {
     pub(crate) others: Option<Backends>,
     /// Why no card is among it, if so.
     pub(crate) why: Option<PassedOver>,
-    /// Today.
-    pub(crate) day: String,
     /// What is kept of earlier checks.
     pub(crate) memory: Option<VerdictMemory>,
 }
@@ -274,8 +274,6 @@ pub(crate) struct ModelState {
     chat: Option<Arc<ChatModel>>,
     /// The load that gave it.
     chat_load: Option<RunningLoad>,
-    /// The proof of a card that was seen last, and its day.
-    proven: Option<(VerdictId, String)>,
     pub(crate) load: Option<RunningLoad>,
     pub(crate) refusal: Option<Refusal>,
     /// What a broken engine said, until a model is loaded again.
@@ -295,30 +293,8 @@ impl ModelState {
         Some(match Arc::ptr_eq(&model, &chat.loaded) {
             true => Arc::clone(chat),
             // What computes has changed since the load.
-            false => {
-                let day = self
-                    .proven
-                    .as_ref()
-                    .filter(|(id, _)| Some(*id) == verdict(&model));
-                let day = day.map(|(_, day)| day.clone());
-                Arc::new(chat.became(model, day.as_deref()))
-            }
+            false => Arc::new(chat.became(model)),
         })
-    }
-
-    /// Notes on which day the card was proven that serves now, if that is new.
-    pub(crate) fn date_proof(&mut self, day: impl FnOnce() -> String) {
-        let Some(seat) = &self.seat else { return };
-        let id = seat
-            .engine
-            .state()
-            .borrow()
-            .model()
-            .and_then(|model| verdict(model));
-        let known = self.proven.as_ref().map(|(id, _)| *id);
-        if let Some(id) = id.filter(|id| Some(*id) != known) {
-            self.proven = Some((id, day()));
-        }
     }
 
     /// The load of the model that answered last, if the engine has lost that, and what a broken
@@ -629,6 +605,7 @@ mod tests {
             clock: Arc::new(Instant::now),
             available_memory: Arc::new(|| None),
             with_sleep: Arc::new(|| None),
+            today: Arc::new(|| 0),
         };
         let backend = Script::new(97..123).backend();
         let engine = Engine::spawn(config, vec![Box::new(backend)]).unwrap();
@@ -643,7 +620,6 @@ mod tests {
             choice: choice.clone(),
             others: None,
             why: None,
-            day: String::new(),
             memory: None,
         };
         let loaded = || {

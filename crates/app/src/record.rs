@@ -81,13 +81,9 @@ fn dated(proof: &Proof, day: &str) -> Phrase {
 }
 
 /// Takes in that a card was proven on this prompt.
-pub(crate) fn proven_now(
-    record: &mut ReplyRecord,
-    report: &Arc<Report>,
-    (now_ms, tongue): (i64, Tongue),
-) {
+pub(crate) fn proven_now(record: &mut ReplyRecord, report: &Arc<Report>, tongue: Tongue) {
     let proof = Proof::Proven(Arc::clone(report));
-    record.proof = dated(&proof, &words::day(now_ms)).to(tongue);
+    record.proof = dated(&proof, &words::day(report.judged_ms)).to(tongue);
 }
 
 /// Takes in that the processor writes on.

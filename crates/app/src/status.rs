@@ -13,7 +13,7 @@ use crate::block_on::block_on;
 use crate::models::{ModelState, model_name};
 use crate::news::News;
 use crate::wire::{BannerAction, Status};
-use crate::words::{self, Phrase};
+use crate::words::Phrase;
 
 /// The status is told at most this often while a load counts up; a person reads no faster.
 const STATUS_INTERVAL: Duration = Duration::from_millis(50);
@@ -126,8 +126,6 @@ pub(crate) fn watch(inner: &Weak<Inner>, engine: &EngineHandle) {
         let is_closed = matches!(*changes.borrow_and_update(), EngineState::Closed);
         let Some(inner) = inner.upgrade() else { return };
         inner.recover();
-        let day = || words::day(inner.now_ms());
-        inner.models.state().date_proof(day);
         inner.publish_status();
         drop(inner);
         if is_closed {

@@ -281,9 +281,7 @@ fn follow(log: &TurnLog, keeper: &mut Keeper<'_>, record: &mut ReplyRecord) -> E
                     keeper.take(&text);
                 }
                 Event::Tail { text } => keeper.take(&text),
-                Event::Proven(report) => {
-                    record::proven_now(record, &report, (keeper.inner.now_ms(), tongue));
-                }
+                Event::Proven(report) => record::proven_now(record, &report, tongue),
                 Event::Moved { reason, .. } => record::moved(record, &reason, tongue),
                 Event::State(_) | Event::Repeats(_) | Event::Embedding(_) => {}
                 Event::Finished { reason, stats } => {

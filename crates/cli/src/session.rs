@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use candor_app::headless::{
-    self, Assumed, BackendWish, Cards, Choice, ChosenCards, DeviceKind, FirstBad, Judgement,
-    LoadedModel, Mode, Recall, Report, Served, Setup, TextSide, Verdicts,
+    self, Assumed, BackendWish, Cards, Choice, ChosenCards, DeviceKind, LoadedModel, Recall,
+    Served, Setup, TextSide, Verdicts,
 };
 use candor_app::{Clock, PROBE_LIMIT, ProbeCommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::args::Common;
 use crate::environment;
@@ -45,13 +45,6 @@ fn chosen(common: &Common) -> ChosenCards {
     )
 }
 
-/// When a card is checked before it writes with this model.
-pub(crate) fn check(common: &Common, model: &Path) -> Mode {
-    common
-        .check()
-        .unwrap_or_else(|| chosen(common).check(model))
-}
-
 /// How this program asks for the driver.
 pub(crate) fn probe() -> Result<ProbeCommand, Failure> {
     environment::probe_command().map_err(|error| {
@@ -80,7 +73,8 @@ pub(crate) fn setup(
             choice: choice.clone(),
             verdicts: verdicts(common, clock),
             recall: Recall::Kept,
-            check: Mode::Probe,
+            check: common.check(),
+            chosen: chosen(common),
             probe: None,
             unproven: None,
         },
@@ -117,7 +111,8 @@ pub(crate) fn backend_json(choice: &Choice, model: Option<&LoadedModel>) -> Valu
         "isa": device.map(|device| &device.isa),
         "threads": device.map(|device| device.threads),
         "kv": model.map(|model| model.kv.name()),
-        "f2": judged.as_ref().map_or_else(not_needed, f2_json),
+        "memory": model.map(headless::memory_json),
+        "f2": judged.as_ref().map_or_else(headless::not_needed_json, headless::judgement_json),
     })
 }
 
@@ -148,57 +143,4 @@ fn served_name(kind: DeviceKind) -> &'static str {
         DeviceKind::Cpu => "cpu",
         DeviceKind::Gpu => "gpu",
     }
-}
-
-fn not_needed() -> Value {
-    json!({ "verdict": "not_needed", "mode": null })
-}
-
-fn f2_json(judged: &Judgement) -> Value {
-    let mut all = Map::new();
-    all.insert("verdict".to_owned(), json!(judged.kind.name()));
-    all.insert(
-        "mode".to_owned(),
-        json!(judged.mode.map(|mode| mode.name())),
-    );
-    if let Some(report) = &judged.report {
-        all.extend(report_json(report));
-    }
-    Value::Object(all)
-}
-
-/// What the guard saw.
-pub(crate) fn report_json(report: &Report) -> Map<String, Value> {
-    let found = json!({
-        "positions": report.positions,
-        "ways": report.ways,
-        "min_cosine": number(report.min_cosine),
-        "max_kl": number(report.max_kl),
-        "argmax_agreement": number(report.argmax_agreement),
-        "first_bad": report.first_bad.as_ref().map(first_bad_json),
-        "reference_ms": report.reference_ms,
-        "candidate_ms": report.candidate_ms,
-    });
-    match found {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
-}
-
-/// What is no number is none in JSON.
-fn number(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
-}
-
-fn first_bad_json(bad: &FirstBad) -> Value {
-    let names: Vec<&str> = match &bad.located {
-        headless::Located::Nodes(nodes) => nodes.iter().map(|node| node.node.as_str()).collect(),
-        _ => Vec::new(),
-    };
-    json!({
-        "position": bad.position,
-        "step": bad.path.to_string(),
-        "way": bad.way,
-        "nodes": names,
-    })
 }

@@ -99,6 +99,7 @@ fn verdict_in(model: &Arc<Model>, ctx_len: usize) -> Verdict {
     let policy = Policy {
         id: VerdictId(1),
         mode: Mode::Probe,
+        judged_ms: 0,
     };
     let mut watching = Watching {
         cancel: CancelToken::new(),

@@ -149,6 +149,7 @@ fn engine() -> EngineHandle {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     };
     let card = CudaBackend::new(simulated());
     let backends: Vec<Box<dyn Backend>> =

@@ -14,6 +14,9 @@ pub type AvailableMemory = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 /// counts that.
 pub type WithSleep = Arc<dyn Fn() -> Option<Duration> + Send + Sync>;
 
+/// Says how many milliseconds have gone since 1970.
+pub type Today = Arc<dyn Fn() -> i64 + Send + Sync>;
+
 /// How an engine is set up.
 #[derive(Clone)]
 pub struct EngineConfig {
@@ -24,6 +27,8 @@ pub struct EngineConfig {
     /// The time that also counts sleep. A device that serves is proven again when it has gone
     /// further than `clock`.
     pub with_sleep: WithSleep,
+    /// The date, for reports.
+    pub today: Today,
 }
 
 impl fmt::Debug for EngineConfig {

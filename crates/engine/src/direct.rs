@@ -328,6 +328,10 @@ impl Host for DirectHost<'_, '_> {
         Arc::clone(&self.config.clock)
     }
 
+    fn today(&self) -> i64 {
+        (self.config.today)()
+    }
+
     fn verdict_id(&mut self) -> VerdictId {
         self.verdicts += 1;
         VerdictId(self.verdicts)

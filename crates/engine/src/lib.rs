@@ -42,7 +42,7 @@ use candor_backend::Backend;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use candor_backend::CancelToken;
-pub use config::{AvailableMemory, Clock, EngineConfig, WithSleep};
+pub use config::{AvailableMemory, Clock, EngineConfig, Today, WithSleep};
 pub use constraint::{CONSTRAINT_BYTES_MAX, Constraint, ConstraintError};
 pub use embedding::{EmbedRequest, NoEmbedding, Pooling};
 pub use guard::{

@@ -146,5 +146,6 @@ pub(crate) fn config() -> EngineConfig {
         clock: clock(),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     }
 }

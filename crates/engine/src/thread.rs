@@ -442,6 +442,10 @@ impl Host for Loader<'_> {
         Arc::clone(&self.worker.config.clock)
     }
 
+    fn today(&self) -> i64 {
+        (self.worker.config.today)()
+    }
+
     fn verdict_id(&mut self) -> VerdictId {
         self.worker.verdict_id()
     }

@@ -34,6 +34,7 @@ fn check(name: &str, path: PathBuf) {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     };
     let processor = || -> Box<dyn Backend> { Box::new(CpuBackend::new(CpuConfig::new(2))) };
     let engine = Engine::spawn(config, vec![processor(), processor()]).unwrap();

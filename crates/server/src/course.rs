@@ -70,12 +70,12 @@ fn failed(code: TurnCode, message: String) -> Fault {
     let kind = match code {
         TurnCode::NothingAllowed => FaultKind::Invalid,
         TurnCode::NotOffered => FaultKind::Unsupported,
+        // Whoever asks again is told the same.
+        TurnCode::DeviceRejected | TurnCode::DeviceNotJudged => FaultKind::Refused,
         TurnCode::NoModel
         | TurnCode::ModelChanged
         | TurnCode::Unloaded
         | TurnCode::Busy
-        | TurnCode::DeviceRejected
-        | TurnCode::DeviceNotJudged
         | TurnCode::Closed => FaultKind::Unavailable,
         _ => FaultKind::Internal,
     };

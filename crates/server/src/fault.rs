@@ -180,7 +180,7 @@ impl Fault {
         }
         if matches!(
             self.kind,
-            FaultKind::NoModel | FaultKind::Invalid | FaultKind::Unsupported
+            FaultKind::NoModel | FaultKind::Invalid | FaultKind::Unsupported | FaultKind::Refused
         ) {
             // Clients that try again by themselves would be told the same.
             let name = HeaderName::from_static("x-should-retry");

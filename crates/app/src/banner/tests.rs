@@ -198,6 +198,7 @@ fn report(first_bad: Option<FirstBad>) -> Arc<Report> {
         near_ties: 0,
         tie_distance: 0.0,
         tie_gap: 0.0,
+        judged_ms: 0,
         first_bad,
         reference_ms: 900.0,
         candidate_ms: 100.0,

@@ -13,6 +13,7 @@ mod findings;
 mod inspection;
 mod rows;
 mod setup;
+mod told;
 mod verification;
 mod vocabulary;
 
@@ -42,6 +43,7 @@ pub use findings::{Finding, Weight, describe, findings};
 pub use inspection::{InspectOptions, Inspection, Memory, TemplateSource, inspect};
 pub use rows::rows;
 pub use setup::{Cards, Setup, caveats, load_failure};
+pub use told::{judgement_json, memory_json, not_needed_json, report_json};
 pub use verification::{Verification, verify};
 pub(crate) use vocabulary::render_with;
 pub use vocabulary::{RenderOptions, Rendered, Vocabulary, utc};

@@ -13,6 +13,7 @@ use candor_engine::{
 };
 use candor_modelfile::{Assumed, Note};
 
+use super::chosen::ChosenCards;
 use super::device::Choice;
 use super::failure::Failure;
 use crate::compose::{self, BackendChoice};
@@ -58,8 +59,11 @@ pub struct Cards {
     pub verdicts: Option<Verdicts>,
     /// Whether what was kept is used.
     pub recall: Recall,
-    /// When a card is judged, where an engine writes; what computes directly is judged at once.
-    pub check: Mode,
+    /// When a card is judged, where an engine writes; none for what was chosen in the window. What
+    /// computes directly is judged at once.
+    pub check: Option<Mode>,
+    /// What was chosen in the window.
+    pub chosen: ChosenCards,
     /// The tokens by which a card is judged; none for a built-in text.
     pub probe: Option<Vec<u32>>,
     /// Why a card is not judged at all; only for measurements, which have to show it.
@@ -106,7 +110,9 @@ impl Setup {
         path: &Path,
         cancel: &CancelToken,
     ) -> Result<Arc<LoadedModel>, Failure> {
-        let answer = engine.load(self.spec(path, cancel, self.cards.check))?;
+        let check = self.cards.check;
+        let check = check.unwrap_or_else(|| self.cards.chosen.check(path));
+        let answer = engine.load(self.spec(path, cancel, check))?;
         answer.wait().map_err(|source| load_failure(path, source))
     }
 
@@ -115,6 +121,7 @@ impl Setup {
             clock: Arc::clone(&self.clock.instant),
             available_memory: Arc::clone(&self.free_memory),
             with_sleep: Arc::clone(&self.with_sleep),
+            today: Arc::clone(&self.clock.now_ms),
         }
     }
 

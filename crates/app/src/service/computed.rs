@@ -2,9 +2,10 @@
 
 use candor_backend::DeviceKind;
 use candor_engine::{LoadedModel, PassedOver, Proof};
+use serde_json::Value;
 
 use crate::banner::{self, why_cpu};
-use crate::headless::{Judgement, VerdictKind};
+use crate::headless::{Judgement, VerdictKind, memory_json};
 
 /// What computes a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,8 @@ pub struct Computed {
     pub reason: String,
     /// What the guard said.
     pub judgement: Judgement,
+    /// Bytes of the device, and what the model takes of them.
+    pub memory: Value,
 }
 
 impl Computed {
@@ -28,6 +31,7 @@ impl Computed {
             device: model.device.name.clone(),
             reason: reason(model, why),
             judgement: judgement(model, why),
+            memory: memory_json(model),
         }
     }
 

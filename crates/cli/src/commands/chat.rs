@@ -19,7 +19,7 @@ use crate::failure::{Exit, Failure, Report};
 use crate::interrupt::Interrupts;
 use crate::output::{Output, notice};
 use crate::reply::{follow, stats_line};
-use crate::session::{check, choose, setup};
+use crate::session::{choose, setup};
 
 /// What can be done beside typing a message.
 const COMMANDS: &str = "Ctrl-C stops a reply; /clear starts anew; /exit leaves.";
@@ -72,8 +72,7 @@ pub(crate) fn run(
     let choice = choose(common)?;
     let vocabulary = Vocabulary::open(&args.model)?;
     // The engine decides on the context unless the user did.
-    let mut setup = setup(common, &choice, &environment::clock(), None);
-    setup.cards.check = check(common, &args.model);
+    let setup = setup(common, &choice, &environment::clock(), None);
     let engine = setup.engine().map_err(|error| {
         let message = format!("the engine could not be started: {error}");
         Failure::from(Report::new(Exit::Failed, "engine", message))

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupts;
 use crate::output::{Form, Output, notice};
 use crate::reply::{Reply, finish_name, follow, stats_json, stats_line};
 use crate::sampling::{FurtherArgs, HeldArgs};
-use crate::session::{check, choose, reply_backend_json, setup};
+use crate::session::{choose, reply_backend_json, setup};
 
 /// Far more than any vocabulary has; what keeps all is 0.
 const TOP_K_MAX: usize = u32::MAX as usize;
@@ -160,12 +160,11 @@ pub(crate) fn run(
         .map_or(need, |trained| need.min(trained))
         .max(1);
     drop(vocabulary);
-    let mut setup = Setup {
+    let setup = Setup {
         text,
         assumed,
         ..setup(common, &choice, &clock, Some(context))
     };
-    setup.cards.check = check(common, &args.model);
     let mut said = Said {
         choice,
         seed,

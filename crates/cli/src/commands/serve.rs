@@ -107,14 +107,11 @@ pub(crate) fn run(
     // Before the model, which may take long: the port is free or it is not.
     let bound = bind(args.config()).map_err(refused)?;
     let choice = choose(common)?;
-    let mut setup = Setup {
+    let setup = Setup {
         slots: args.slots,
         kept: KEPT,
         ..setup(common, &choice, &environment::clock(), None)
     };
-    if let Some(check) = common.check() {
-        setup.cards.check = check;
-    }
     let files = args.model.iter().cloned().collect();
     let source = Standalone::start(setup, files, args.folders(common), OnRequest::Load);
     let source = source.map_err(|error| {

@@ -14,7 +14,7 @@ use crate::environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::output::{Form, Output, notice};
-use crate::session::{look, report_json, setup};
+use crate::session::{look, setup};
 
 /// Tokens of context beside a text: what is judged is longer where the text is short, and one step
 /// more.
@@ -103,11 +103,14 @@ fn as_json(found: &Verification) -> Value {
     let mut all = json!({
         "verdict": found.kind.name(),
         "mode": null,
+        "date": null,
         "positions": 0,
         "ways": 0,
         "min_cosine": null,
         "max_kl": null,
+        "mean_kl": null,
         "argmax_agreement": null,
+        "near_ties": null,
         "first_bad": null,
         "reference_ms": null,
         "candidate_ms": null,
@@ -117,7 +120,7 @@ fn as_json(found: &Verification) -> Value {
     });
     if let Some(report) = &found.report {
         all["mode"] = json!(report.mode.name());
-        for (name, value) in report_json(report) {
+        for (name, value) in headless::report_json(report) {
             all[name] = value;
         }
     }

@@ -58,6 +58,7 @@ pub(crate) fn engine(card: CudaBackend) -> EngineHandle {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     };
     let cpu = CpuBackend::new(CpuConfig::new(1));
     let backends: Vec<Box<dyn Backend>> = vec![Box::new(card), Box::new(cpu)];

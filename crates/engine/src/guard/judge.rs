@@ -37,6 +37,8 @@ pub struct Policy {
     pub id: VerdictId,
     /// When the device is judged.
     pub mode: Mode,
+    /// Today, in milliseconds since 1970.
+    pub judged_ms: i64,
 }
 
 /// How a candidate was judged.

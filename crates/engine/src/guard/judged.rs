@@ -43,6 +43,7 @@ impl Judged {
         Report {
             id: self.policy.id,
             mode: self.policy.mode,
+            judged_ms: self.policy.judged_ms,
             basis: self.basis,
             device: self.device,
             numerics: evidence.numerics,

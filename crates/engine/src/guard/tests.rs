@@ -139,6 +139,7 @@ impl Subjected {
         let policy = Policy {
             id: VerdictId(1),
             mode: Mode::Probe,
+            judged_ms: 0,
         };
         let mut watching = Watching {
             cancel,

@@ -95,6 +95,8 @@ pub struct Report {
     pub id: VerdictId,
     /// When the device is judged.
     pub mode: Mode,
+    /// When it was judged, in milliseconds since 1970.
+    pub judged_ms: i64,
     /// What it rests on.
     pub basis: Basis,
     /// What was judged.

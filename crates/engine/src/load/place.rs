@@ -49,6 +49,9 @@ pub(crate) trait Host {
     /// The time.
     fn clock(&self) -> Clock;
 
+    /// The date, in milliseconds since 1970.
+    fn today(&self) -> i64;
+
     /// A number for a verdict, each only once.
     fn verdict_id(&mut self) -> VerdictId;
 }
@@ -416,6 +419,7 @@ impl Placing<'_> {
         let policy = Policy {
             id: self.host.verdict_id(),
             mode: spec.options.f2,
+            judged_ms: self.host.today(),
         };
         let mut reference = Reference {
             model,

@@ -270,6 +270,7 @@ fn an_engine_without_a_backend_says_so() {
         clock: clock(),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     };
     let handle = Engine::spawn(config, Vec::new()).unwrap();
     let folder = ModelFolder::new();

@@ -44,6 +44,7 @@ fn running() -> (Running, Fuse) {
         clock: Arc::new(move || read.read()),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     };
     (Running::with(config), fuse)
 }

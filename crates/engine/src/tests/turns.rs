@@ -213,6 +213,7 @@ fn the_thread_ends_when_nobody_holds_a_handle_any_more() {
         clock: clock(),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     };
     let handle = Engine::spawn(config, vec![Box::new(script.backend())]).unwrap();
     let folder = ModelFolder::new();

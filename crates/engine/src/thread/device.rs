@@ -170,6 +170,7 @@ impl Worker {
         let policy = Policy {
             id: self.verdict_id(),
             mode: ask.mode,
+            judged_ms: (self.config.today)(),
         };
         let clock = Arc::clone(&self.config.clock);
         // The backends cannot be borrowed while the watcher has the rest.

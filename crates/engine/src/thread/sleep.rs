@@ -64,6 +64,7 @@ mod tests {
         let config = EngineConfig {
             clock: Arc::new(move || begun + seconds(awake.lock().unwrap().0)),
             with_sleep: Arc::new(move || all.lock().unwrap().1.map(seconds)),
+            today: Arc::new(|| 0),
             ..config()
         };
         let mut sleep = Sleep::default();

@@ -33,6 +33,7 @@ pub(crate) fn load(path: PathBuf) -> (EngineHandle, Arc<LoadedModel>) {
         clock: Arc::new(Instant::now),
         available_memory: Arc::new(|| None),
         with_sleep: Arc::new(|| None),
+        today: Arc::new(|| 0),
     };
     let engine = Engine::spawn(config, vec![Box::new(CpuBackend::new(CpuConfig::new(2)))]).unwrap();
     let spec = LoadSpec {

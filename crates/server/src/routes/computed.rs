@@ -1,5 +1,6 @@
 //! What computes, as a field of every answer.
 
+use candor_app::headless::judgement_json;
 use candor_app::service::{Computed, served_name};
 use serde_json::{Value, json};
 
@@ -11,11 +12,9 @@ pub(crate) fn json(computed: &Computed) -> Value {
     json!({
         "served": computed.served(),
         "device": computed.device,
+        "memory": computed.memory,
         "reason": computed.reason,
-        "f2": {
-            "verdict": computed.judgement.kind.name(),
-            "mode": computed.judgement.mode.map(|mode| mode.name()),
-        },
+        "f2": judgement_json(&computed.judgement),
     })
 }
 

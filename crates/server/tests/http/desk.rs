@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use candor_app::Clock;
 use candor_app::headless::{
-    Assumed, BackendWish, CancelToken, Cards, Choice, Precision, Recall, Setup, TextSide,
-    Unavailable,
+    Assumed, BackendWish, CancelToken, Cards, Choice, ChosenCards, Mode, Precision, Recall, Setup,
+    TextSide, Unavailable,
 };
 use candor_app::service::{OnRequest, Standalone};
 use candor_backend::Backend;
@@ -21,6 +21,9 @@ use super::client::{Answer, GLANCE, Sent, get, post};
 
 /// Letters: replies that nobody planned are words of these.
 pub(crate) const LETTERS: std::ops::Range<u32> = 97..123;
+
+/// The day on which cards are judged here: the second after 2026 began.
+const TODAY_MS: i64 = 1_767_225_601_000;
 
 pub(crate) struct Desk {
     pub(crate) script: Script,
@@ -44,6 +47,9 @@ pub(crate) struct Plan {
     pub(crate) choice: Choice,
     /// What computes before the script, if something does.
     pub(crate) card: Option<Script>,
+    /// What the command line says of when a card is judged, and what the window's settings say.
+    pub(crate) check: Option<Mode>,
+    pub(crate) chosen: ChosenCards,
 }
 
 impl Default for Plan {
@@ -62,6 +68,8 @@ impl Default for Plan {
                 card: Err(Unavailable::NoDriver),
             },
             card: None,
+            check: None,
+            chosen: ChosenCards::default(),
         }
     }
 }
@@ -80,6 +88,7 @@ impl Desk {
             clock: Arc::new(Instant::now),
             available_memory: Arc::new(|| None),
             with_sleep: Arc::new(|| None),
+            today: Arc::new(|| TODAY_MS),
         };
         let scripts = plan.card.iter().chain([&script]);
         let backends = scripts.map(|script| Box::new(script.backend()) as Box<dyn Backend>);
@@ -213,7 +222,8 @@ fn setup(plan: &Plan) -> Setup {
         cards: Cards {
             choice: plan.choice.clone(),
             verdicts: None,
-            check: candor_app::headless::Mode::Probe,
+            check: plan.check,
+            chosen: plan.chosen.clone(),
             recall: Recall::Nothing,
             probe: None,
             unproven: None,

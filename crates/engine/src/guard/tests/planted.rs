@@ -363,6 +363,7 @@ fn positions_are_counted_once_however_many_passes_there_are() {
     let policy = Policy {
         id: VerdictId(1),
         mode: Mode::Probe,
+        judged_ms: 0,
     };
     let candidate = Candidate::new(subject.session(Precision::Exact), device());
     let verdict = verify(&mut reference, candidate, &probe, policy, &mut watching);
