@@ -8,6 +8,7 @@ use candor_text::{Show, StopError, StopMatcher, Tokenizer};
 
 use crate::constraint::{Constraint, ConstraintError, Follower};
 use crate::embedding::{NoEmbedding, Pooling};
+use crate::guard::VerdictId;
 use crate::load::{LoadedModel, ModelId};
 use crate::message::{FinishReason, Stats, TurnCode};
 use crate::prefix::Reuse;
@@ -143,6 +144,8 @@ pub enum RequestError {
 #[derive(Debug)]
 pub struct GenerateRequest {
     pub(crate) model: ModelId,
+    /// The proof that whoever asks knows of.
+    pub(crate) verdict: Option<VerdictId>,
     pub(crate) prompt: Vec<u32>,
     pub(crate) sampler: Sampler,
     pub(crate) top_logprobs: Option<usize>,
@@ -196,6 +199,7 @@ impl GenerateRequest {
         let (_, writer) = TurnLog::new();
         Ok(Self {
             model: model.id,
+            verdict: model.verdict(),
             prompt: options.prompt,
             sampler,
             top_logprobs: options.top_logprobs,

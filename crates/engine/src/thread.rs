@@ -183,11 +183,18 @@ impl Worker {
         if request.model != live.info.id {
             return request.fail(TurnCode::ModelChanged);
         }
-        let asked = request.asked;
+        let (asked, verdict) = (request.asked, request.verdict);
         let mut sequence = Sequence::new(request, Arc::clone(&live.info.tokenizer));
         sequence.times.asked = asked;
         sequence.also_stopped_by(&self.inbox.closing);
         sequence.awaits_proof = self.judges_every_prompt();
+        // It was proven anew while the request was on its way, and the record has to name that.
+        if let Proof::Proven(report) = &live.info.proof
+            && verdict != Some(report.id)
+            && !sequence.awaits_proof
+        {
+            sequence.say_proven(Arc::clone(report));
+        }
         self.sequences.push(sequence);
     }
 

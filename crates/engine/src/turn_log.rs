@@ -53,7 +53,8 @@ pub enum Event {
     },
     /// The reply came to another phase.
     State(TurnState),
-    /// What computes was held against the reference on this prompt, and may serve.
+    /// What computes was held against the reference, on this prompt or since the request was made,
+    /// and may serve.
     Proven(Arc<Report>),
     /// What computed does so no more; the reply goes on at the same token elsewhere.
     Moved {

@@ -28,7 +28,9 @@ pub(crate) use prepare::{Prepared, prepare};
 pub(crate) use reference::{Source, reference_live};
 
 use crate::constraint::Grammars;
-use crate::guard::{Candidate, Mode, Remembered, Report, Servable, Subject, VerdictMemory};
+use crate::guard::{
+    Candidate, Mode, Remembered, Report, Servable, Subject, VerdictId, VerdictMemory,
+};
 use crate::message::LoadStage;
 
 /// Tokens of context where nobody asks for another number: as much as a long conversation needs,
@@ -246,6 +248,14 @@ pub(crate) enum Serving {
 }
 
 impl LoadedModel {
+    /// The proof by which a device serves.
+    pub(crate) fn verdict(&self) -> Option<VerdictId> {
+        match &self.proof {
+            Proof::Proven(report) => Some(report.id),
+            Proof::Reference | Proof::Awaited(_) | Proof::Skipped { .. } => None,
+        }
+    }
+
     /// What a probe of it is for.
     pub(crate) fn subject(&self) -> Subject<'_> {
         Subject {

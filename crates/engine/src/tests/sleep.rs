@@ -97,6 +97,29 @@ fn a_sleep_in_the_middle_of_a_reply_leaves_no_unproven_token() {
     }
 }
 
+/// The window had the card proven again before the engine heard of the question.
+#[test]
+fn a_reply_names_the_proof_by_which_it_is_written_and_not_the_one_its_asker_knew() {
+    let engine = TwoDevices::new();
+    let known = engine.load(engine.spec(Mode::Probe, 1));
+    engine.sleep();
+    let asked = engine
+        .handle
+        .recheck(Recheck::AfterSleep, &CancelToken::new());
+    let Rechecked::Kept(report) = asked.unwrap().blocking_recv().unwrap() else {
+        panic!("it is right");
+    };
+    for (model, expected) in [(known, Some(report.id)), (engine.ready(), None)] {
+        let log = engine.generate(&model, ask());
+        assert_eq!(stats_of(&log).served.verdict, Some(report.id));
+        let named = events(&log).iter().find_map(|event| match event {
+            Event::Proven(report) => Some(report.id),
+            _ => None,
+        });
+        assert_eq!(named, expected);
+    }
+}
+
 #[test]
 fn nobody_overtakes_the_proof() {
     let expected = undisturbed();
