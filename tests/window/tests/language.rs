@@ -64,7 +64,7 @@ fn a_german_window_speaks_german_of_models_and_of_what_is_wrong_with_files() -> 
     window.pick(&home, &page)?;
     eventually("a refusal", HANG_LIMIT, || {
         let banner = window.banner()?;
-        let said = "es ist eine Webseite (HTML)";
+        let said = "Es ist eine Webseite (HTML)";
         Ok((banner.state == "Nicht geladen" && banner.reason.contains(said)).then_some(()))
     })?;
     german(&window, "[data-testid=banner]")?;

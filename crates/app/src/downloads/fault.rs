@@ -101,7 +101,7 @@ impl German for Fault {
             Self::Stopped => String::from("der Download wurde angehalten"),
             Self::Broke { reason } => format!(
                 "die Verbindung ist abgebrochen: {}",
-                reason.in_tongue(Tongue::German)
+                words::capital(reason.in_tongue(Tongue::German))
             ),
             Self::Busy { status, .. } | Self::Status { status } => {
                 format!("der Server antwortet mit {status}")

@@ -25,7 +25,7 @@ use crate::app::{App, Inner};
 use crate::error::{Error, Thing};
 use crate::news::News;
 use crate::wire::{Code, Download, DownloadState, HubFile, HubListing, HubModel, Starter};
-use crate::words::{self, Phrase, Tongue, phrase};
+use crate::words::{self, German, Phrase, Tongue, phrase};
 use crate::{fit, library, path_id};
 
 use fault::Fault;
@@ -493,7 +493,9 @@ fn place(repo: &str, path: &str) -> String {
 
 fn not_asked(hub: &str, fault: Fault) -> Error {
     let host = hub.split("://").nth(1).unwrap_or(hub);
-    let message = Phrase::same(format!("{host}: ")).then(&Phrase::of(&fault).closed());
+    let fault_german = words::capital(&fault.german());
+    let message = Phrase::new(fault.to_string(), fault_german).closed();
+    let message = Phrase::same(format!("{host}: ")).then(&message);
     Error::new(Code::Network, message).because(fault)
 }
 

@@ -152,7 +152,9 @@ impl German for Failure {
             Self::NoTokenizer { path } => {
                 format!("{}: Die Datei hat keinen Tokenizer", name(path))
             }
-            Self::Tokenizer { path, source } => format!("{}: {}", name(path), source.german()),
+            Self::Tokenizer { path, source } => {
+                format!("{}: {}", name(path), words::capital(&source.german()))
+            }
             Self::Load { source, .. } => words::load_failure(source).to(Tongue::German),
             Self::Encode(error) => error.german(),
             Self::Request(error) => error.german(),

@@ -12,7 +12,7 @@ use candor_engine::LoadFailure;
 
 use crate::banner;
 
-pub(crate) use german::{German, advice, fallback, note, turn_code};
+pub(crate) use german::{German, advice, capital, fallback, note, turn_code};
 pub(crate) use phrase::{Bytes, Count, Digits, phrase};
 pub use phrase::{Phrase, Tongue};
 

@@ -1,8 +1,10 @@
 //! The engine: loads, requests, checks of a card, turns.
 
+use std::path::Path;
+
 use candor_engine::{LoadFailure, NotJudged, RequestError, TurnCode};
 
-use super::{German, first, model, name};
+use super::{German, capital, first, model, name};
 
 impl German for LoadFailure {
     fn german(&self) -> String {
@@ -12,11 +14,9 @@ impl German for LoadFailure {
                 "{}: Die Datei hat keinen Tokenizer, mit ihr lässt sich nicht chatten",
                 name(path)
             ),
-            Self::Tokenizer { path, source } => format!("{}: {}", name(path), source.german()),
-            Self::Architecture { path, source } => format!("{}: {}", name(path), source.german()),
-            Self::Problems { path, problems } => {
-                format!("{}: {}", name(path), first(problems, NAMELESS))
-            }
+            Self::Tokenizer { path, source } => about(path, &source.german()),
+            Self::Architecture { path, source } => about(path, &source.german()),
+            Self::Problems { path, problems } => about(path, &first(problems, NAMELESS)),
             Self::Unsupported { path, missing } => format!(
                 "{}: Das kann diese Version nicht: {}",
                 name(path),
@@ -41,6 +41,11 @@ impl German for LoadFailure {
             Self::Closed => String::from("die Engine ist beendet"),
         }
     }
+}
+
+/// What is said of a file.
+fn about(path: &Path, german: &str) -> String {
+    format!("{}: {}", name(path), capital(german))
 }
 
 const NAMELESS: &str = "etwas, das sie nicht nennt";

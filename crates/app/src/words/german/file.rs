@@ -8,12 +8,12 @@ use candor_modelfile::{
     PartsDifference, Refusal, ValueKind,
 };
 
-use super::{German, bounds, number};
+use super::{German, bounds, capital, number};
 use crate::words::Phrase;
 
 impl German for OpenError {
     fn german(&self) -> String {
-        format!("{}: {}", self.file_name(), self.reason.german())
+        format!("{}: {}", self.file_name(), capital(&self.reason.german()))
     }
 }
 
@@ -82,7 +82,7 @@ impl German for ParseError {
         match self {
             Self::NotAModel { looks_like } => format!(
                 "das ist keine Modelldatei im Format GGUF oder APR: {}",
-                looks_like.german()
+                capital(&looks_like.german())
             ),
             Self::Truncated { found, needed } => truncated(*found, *needed),
             Self::BigEndian => String::from(
@@ -99,7 +99,7 @@ impl German for ParseError {
             Self::Metadata(error) => {
                 format!(
                     "ihre Beschreibung ist nicht zu gebrauchen: {}",
-                    error.german()
+                    capital(&error.german())
                 )
             }
             Self::NestedArray { key } => format!(
@@ -114,7 +114,7 @@ impl German for ParseError {
                     None => format!("unbekannter Typ ({id})"),
                 }
             ),
-            damaged => format!("die Datei ist beschädigt: {}", damage(damaged)),
+            damaged => format!("die Datei ist beschädigt: {}", capital(&damage(damaged))),
         }
     }
 }

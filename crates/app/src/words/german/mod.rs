@@ -43,6 +43,17 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// With a capital: in German what follows a colon, and is a sentence, begins so.
+pub(crate) fn capital(german: &str) -> String {
+    let mut signs = german.chars();
+    let first: String = signs
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!("{first}{}", signs.as_str())
+}
+
 /// The first of several, and how many more there are.
 fn first<T: German>(all: &[T], none: &str) -> String {
     match all {

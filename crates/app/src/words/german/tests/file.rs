@@ -249,3 +249,55 @@ fn what_is_noted_of_a_file_is_said_in_german_with_the_same_facts() {
         },
     ]);
 }
+
+#[test]
+fn a_refusal_reads_so_in_german() {
+    let truncated = ParseError::Truncated {
+        found: 2_100_000_000,
+        needed: Needed::Exactly(4_700_000_000),
+    };
+    let looks_like = LooksLike::Html;
+    let limit = ParseError::LimitExceeded {
+        what: "metadata entries",
+        found: 70_000,
+        limit: 65_536,
+    };
+    let cases = [
+        (
+            Refusal::Parse(truncated),
+            "m31.gguf: Die Datei ist unvollständig: Sie hat 2,1 GB von 4,7 GB, wahrscheinlich ein \
+             abgebrochener Download",
+            Some("lade die Datei noch einmal herunter"),
+        ),
+        (
+            Refusal::Parse(ParseError::NotAModel { looks_like }),
+            "m31.gguf: Das ist keine Modelldatei im Format GGUF oder APR: Es ist eine Webseite \
+             (HTML)",
+            Some(
+                "der Server hat eine Seite statt des Modells geschickt; lade die Datei noch einmal \
+                 herunter",
+            ),
+        ),
+        (
+            Refusal::Parse(limit),
+            "m31.gguf: Die Datei ist beschädigt: Sie nennt 70000 Einträge in den Metadaten, mehr \
+             als die Grenze von 65536",
+            Some(
+                "die Datei ist nicht, was sie sein soll; lade sie noch einmal herunter oder hole \
+                 eine andere",
+            ),
+        ),
+        (
+            Refusal::NotAFile,
+            "m31.gguf: Das ist keine gewöhnliche Datei",
+            None,
+        ),
+    ];
+    for (reason, want, what_to_do) in cases {
+        let error = refused(reason);
+        assert_eq!(error.german(), want);
+        let said = advice(&error);
+        let said = said.as_ref().map(|said| said.in_tongue(Tongue::German));
+        assert_eq!(said, what_to_do);
+    }
+}
