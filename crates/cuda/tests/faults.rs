@@ -3,21 +3,21 @@
 #![cfg(not(feature = "real-driver"))]
 
 mod common;
+#[path = "common/replies.rs"]
+mod replies;
+
+use std::time::Duration;
 
 use candor_backend::{
     Backend, Batch, CancelToken, LoadError, Loaded, OpenError, OpenOptions, Part, Progress, Rows,
     Session, SessionError, Step, Want,
 };
 use candor_cuda::CudaBackend;
+use candor_engine::Event;
 use simcuda::{Library, scenario};
 
 use common::{SLOT, forward, golden_model, load, options, simulated};
-
-/// Tokens that every golden model has.
-const PROMPT: [u32; 12] = [5, 9, 2, 33, 7, 7, 1, 40, 21, 3, 8, 4];
-
-/// A small model of the usual form.
-const MODEL: &str = "s04-llama-q8_0.gguf";
+use replies::{MODEL, PROMPT, Running, TOKENS, await_tokens, engine, events, tokens};
 
 fn loaded() -> Box<dyn Loaded> {
     let mut backend = CudaBackend::new(simulated());
@@ -237,3 +237,55 @@ scenario!(
         logits(&mut *session, &PROMPT[..1]);
     }
 );
+
+/// A card fails while a reply is written: the processor writes it on, which is said once, and the
+/// card is left alone from then on, by the next reply too.
+fn check_moved(library: Library, fault: &str, words: &str) {
+    let running = Running::new(engine(CudaBackend::new(simulated())));
+    let (_, log) = running.reply();
+    await_tokens(&log, 3);
+    library.apply(fault).expect("the machine knows it");
+    assert!(log.wait_for_end(Duration::from_secs(120)));
+    let all = events(&log);
+    let moved = all.iter().filter_map(|event| match event {
+        Event::Moved { reason, .. } => Some(reason.as_str()),
+        _ => None,
+    });
+    let [reason] = moved.collect::<Vec<_>>()[..] else {
+        panic!("it moved once: {all:?}");
+    };
+    assert!(reason.contains(words), "{reason}");
+    assert_eq!(tokens(&log), TOKENS, "none twice, none left out");
+    let launches = library.counters().launches();
+    let (_, next) = running.reply();
+    assert!(next.wait_for_end(Duration::from_secs(120)));
+    assert_eq!(tokens(&next), TOKENS);
+    assert!(
+        !events(&next)
+            .iter()
+            .any(|event| matches!(event, Event::Moved { .. }))
+    );
+    assert_eq!(
+        library.counters().launches(),
+        launches,
+        "nobody tries again"
+    );
+    running.handle.shutdown();
+}
+
+macro_rules! moved {
+    ($($(#[$doc:meta])* $name:ident: $fault:literal, $words:literal;)*) => {
+        $(scenario!($(#[$doc])* $name, "", |library: Library| {
+            check_moved(library, $fault, $words);
+        });)*
+    };
+}
+
+moved! {
+    /// Memory that is not the kernel's own.
+    an_illegal_address_in_a_reply_moves_it: "launch=9:700", "a kernel touched memory that is not its own";
+    /// The system's watchdog of cards that show a screen too.
+    a_watchdog_in_a_reply_moves_it: "launch=9:702", "702";
+    a_kernel_that_fails_in_a_reply_moves_it: "launch=9:719", "a kernel failed";
+    memory_that_is_missing_in_a_reply_moves_it: "fail=cuGraphLaunch:1:2", "memory";
+}
