@@ -115,7 +115,9 @@ impl Constraint {
             Self::JsonObject => {
                 TopLevelGrammar::from_json_schema(compact(json!({"type": "object"})))
             }
-            Self::JsonSchema(schema) => TopLevelGrammar::from_json_schema(compact(schema.clone())),
+            Self::JsonSchema(schema) => {
+                TopLevelGrammar::from_json_schema(compact(closed(schema.clone())))
+            }
             Self::Regex(expression) => TopLevelGrammar::from_regex(expression),
             Self::Lark(grammar) => TopLevelGrammar::from_lark(grammar.clone()),
         }
@@ -157,6 +159,47 @@ fn brackets(text: &str) -> usize {
         deepest = deepest.max(depth);
     }
     deepest
+}
+
+/// The schema with objects closed where they name their fields and say nothing of others. Generators
+/// of schemas leave that out, and small models go on inventing fields to the limit. Parts of an
+/// `allOf` stay open: each would forbid the fields of the others.
+fn closed(schema: Value) -> Value {
+    let Value::Object(mut fields) = schema else {
+        return schema;
+    };
+    let is_whole = !fields.contains_key("allOf");
+    for (name, value) in &mut fields {
+        let part = std::mem::take(value);
+        *value = match name.as_str() {
+            "properties" | "$defs" | "definitions" => each(part),
+            "items" | "additionalProperties" => closed(part),
+            "prefixItems" | "anyOf" | "oneOf" => each(part),
+            _ => part,
+        };
+    }
+    let says = [
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+    ];
+    let is_silent = !says.iter().any(|name| fields.contains_key(*name));
+    if is_whole && is_silent && fields.get("properties").is_some_and(Value::is_object) {
+        fields.insert(String::from("additionalProperties"), json!(false));
+    }
+    Value::Object(fields)
+}
+
+/// All schemas of a list, or under names.
+fn each(schemas: Value) -> Value {
+    match schemas {
+        Value::Array(schemas) => schemas.into_iter().map(closed).collect(),
+        Value::Object(schemas) => {
+            let named = schemas.into_iter().map(|(name, part)| (name, closed(part)));
+            Value::Object(named.collect())
+        }
+        other => other,
+    }
 }
 
 /// The schema with no blanks between its signs: where blanks are allowed, small models write them
@@ -205,13 +248,18 @@ impl Grammars {
         let factory = factory.as_ref().ok_or(ConstraintError::NoVocabulary)?;
         let refused = |reason: String| ConstraintError::Refused { what, reason };
         let made = guarded(|| Matcher::new(factory.create_parser(constraint.grammar())));
-        let matcher = made.map_err(refused)?;
-        match matcher.get_error() {
-            Some(reason) => Err(refused(reason)),
-            None => Ok(Follower {
-                matcher: Box::new(matcher),
-                mask: None,
-            }),
+        let matcher = made.map_err(|panic| refused(in_a_line(&panic)))?;
+        if let Some(reason) = matcher.get_error() {
+            return Err(refused(in_a_line(&reason)));
+        }
+        let mut follower = Follower {
+            matcher: Box::new(matcher),
+            mask: None,
+        };
+        // What allows no beginning, such as a schema of nothing but itself, is known now.
+        match follower.allowed() {
+            Ok(allowed) if allowed.iter().any(|bits| *bits != 0) => Ok(follower),
+            Ok(_) | Err(_) => Err(refused(String::from("nothing can begin by it"))),
         }
     }
 }
@@ -287,9 +335,21 @@ impl Follower {
 }
 
 fn stuck(error: impl fmt::Display) -> Stuck {
-    let reason = error.to_string();
+    let reason = in_a_line(&error.to_string());
     Stuck { reason }
 }
+
+/// The library's words without what it leaves out, in one line.
+fn in_a_line(words: &str) -> String {
+    let lines = words.lines().map(str::trim);
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && *line != LEFT_OUT)
+        .collect();
+    lines.join("; ")
+}
+
+/// What the library writes in the place of its details.
+const LEFT_OUT: &str = "<non-verbose/>";
 
 impl fmt::Debug for Follower {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

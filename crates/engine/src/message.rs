@@ -253,4 +253,6 @@ pub struct Stats {
     pub time_to_first_token_ms: f64,
     /// What computed it, at the end.
     pub served: Served,
+    /// Which of the request's stop strings ended it, by its place among them.
+    pub stopped_by: Option<usize>,
 }

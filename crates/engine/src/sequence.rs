@@ -114,6 +114,8 @@ struct Text {
     channels: Channels,
     detokenizer: Detokenizer,
     stop: StopMatcher,
+    /// Which one was written.
+    stopped_by: Option<usize>,
     ends: EndTokens,
     writer: TurnWriter,
     repetition: Repetition,
@@ -149,6 +151,7 @@ impl Sequence {
             channels: Channels::new(),
             detokenizer: Detokenizer::new(),
             stop: request.stop,
+            stopped_by: None,
             ends: request.ends,
             writer: request.writer,
             repetition: Repetition::new(),
@@ -380,6 +383,7 @@ impl Sequence {
             decode_ms: in_ms(ms(first, Some(now))),
             time_to_first_token_ms: in_ms(ms(asked, first)),
             served: self.served.unwrap_or_default(),
+            stopped_by: self.text.stopped_by,
         }
     }
 }
@@ -429,6 +433,7 @@ impl Text {
         if let Some(repeated) = self.repetition.push(token) {
             self.writer.repeats(repeated);
         }
+        self.stopped_by = step.matched;
         step.matched.is_some()
     }
 

@@ -155,6 +155,8 @@ pub(crate) struct Answering {
     /// The first reply's; the others count on from it.
     pub(crate) seed: u64,
     pub(crate) created_s: i64,
+    /// Tokens that the model reads before it writes.
+    pub(crate) prompt_tokens: usize,
     /// Why the template was not used as it is, if so.
     pub(crate) fallback: Option<String>,
     asked: Asked,
@@ -220,6 +222,7 @@ pub(crate) async fn ask(shared: &Shared, ask: Ask) -> Result<Answering, Fault> {
         courses: begun.courses,
         seed: begun.seed,
         created_s: asked.shared.now_s(),
+        prompt_tokens: begun.prompt_tokens,
         fallback: begun.fallback,
         asked,
     })
@@ -231,8 +234,12 @@ pub(crate) async fn ask(shared: &Shared, ask: Ask) -> Result<Answering, Fault> {
 /// It is full.
 pub(crate) fn enter(shared: &Shared, count: usize) -> Result<Place, Fault> {
     shared.used();
+    let max = shared.gate.max();
+    if count > max {
+        let what = format!("asks for {count} replies; {max} at once are taken here");
+        return Err(Fault::field("n", &what));
+    }
     shared.gate.enter(count).ok_or_else(|| {
-        let max = shared.gate.max();
         let message = format!("{max} requests are waiting or under way; try again soon");
         Fault::new(FaultKind::QueueFull, message)
     })
@@ -240,6 +247,7 @@ pub(crate) fn enter(shared: &Shared, count: usize) -> Result<Place, Fault> {
 
 struct Begun {
     opened: Arc<Opened>,
+    prompt_tokens: usize,
     courses: Vec<Course>,
     seed: u64,
     fallback: Option<String>,
@@ -313,10 +321,11 @@ fn begin(shared: &Shared, ask: Ask, cancel: &CancelToken) -> Result<Begun, Fault
         });
         // Those that were asked before end with the flag.
         let log = log.inspect_err(|_| cancel.cancel())?;
-        courses.push(Course::new(log, reading.reader(&opened)));
+        courses.push(Course::new(log, reading.reader(&opened), prompt.stop.len()));
     }
     Ok(Begun {
         opened,
+        prompt_tokens: prompt.ids.len(),
         courses,
         seed,
         fallback: prompt.fallback,

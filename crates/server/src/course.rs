@@ -13,8 +13,8 @@ use crate::fault::{Fault, FaultKind};
 pub(crate) enum Finish {
     /// The model ended it.
     Stop,
-    /// A text that the request named.
-    StopString,
+    /// A text that the request named, by its place among those.
+    StopString(usize),
     /// A limit.
     Length,
 }
@@ -111,10 +111,12 @@ pub(crate) struct Course {
     moved: Option<String>,
     ended: bool,
     stopped: bool,
+    /// How many of the texts that end it are the template's own; those come first.
+    own_stops: usize,
 }
 
 impl Course {
-    pub(crate) fn new(log: Arc<TurnLog>, reader: Reader) -> Self {
+    pub(crate) fn new(log: Arc<TurnLog>, reader: Reader, own_stops: usize) -> Self {
         Self {
             log,
             next: 0,
@@ -123,6 +125,7 @@ impl Course {
             moved: None,
             ended: false,
             stopped: false,
+            own_stops,
         }
     }
 
@@ -173,7 +176,13 @@ impl Course {
         self.ended = true;
         let finish = match reason {
             FinishReason::Stop => Finish::Stop,
-            FinishReason::StopString => Finish::StopString,
+            FinishReason::StopString => {
+                // A template's own end is none that the request named.
+                let named = stats
+                    .stopped_by
+                    .and_then(|at| at.checked_sub(self.own_stops));
+                named.map_or(Finish::Stop, Finish::StopString)
+            }
             FinishReason::Length | FinishReason::ContextFull => Finish::Length,
             FinishReason::Cancelled => {
                 self.stopped = true;

@@ -18,6 +18,9 @@ const OPEN_PATHS: [&str; 2] = ["/", "/health"];
 const BACKEND: HeaderName = HeaderName::from_static("x-candor-backend");
 const VERDICT: HeaderName = HeaderName::from_static("x-candor-verdict");
 
+/// Headers that a page of elsewhere may read, once it was let in.
+const SHOWN: &str = "x-candor-backend, x-candor-verdict, retry-after";
+
 /// Lets a request in or not, and writes what every answer has in common.
 pub(crate) async fn pass(
     State(shared): State<Shared>,
@@ -50,6 +53,8 @@ pub(crate) async fn pass(
     // The refusal of a page is not for that page.
     if let Some(origin) = origin.filter(|_| is_allowed) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        let shown = HeaderValue::from_static(SHOWN);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, shown);
     }
     headers.append(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(

@@ -193,12 +193,15 @@ impl Fault {
 impl From<NotOpened> for Fault {
     fn from(error: NotOpened) -> Self {
         let kind = match &error {
-            NotOpened::NoModel | NotOpened::Stopped => FaultKind::Unavailable,
+            NotOpened::Stopped => FaultKind::Unavailable,
+            // Asking again changes nothing: a model has to be named.
+            NotOpened::NoModel => FaultKind::Invalid,
             NotOpened::Unknown { .. } | NotOpened::NotAllowed { .. } => FaultKind::NoModel,
             NotOpened::Failed(failure) if failure.kind() == Kind::Usage => FaultKind::Invalid,
             NotOpened::Failed(_) | NotOpened::Refused { .. } => FaultKind::Refused,
         };
-        let param = (kind == FaultKind::NoModel).then(|| String::from("model"));
+        let is_of_model = kind == FaultKind::NoModel || matches!(error, NotOpened::NoModel);
+        let param = is_of_model.then(|| String::from("model"));
         Self {
             param,
             ..Self::new(kind, error.to_string())

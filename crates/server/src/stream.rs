@@ -42,8 +42,8 @@ pub(crate) trait Shape: Send + 'static {
     /// The next part of a reply.
     fn part(&mut self, reply: usize, part: Part) -> String;
 
-    /// How likely a token of the next part was; told only where it was asked for.
-    fn likely(&mut self, _token: Likely) {}
+    /// How likely a token of a reply's next part was; told only where it was asked for.
+    fn likely(&mut self, _reply: usize, _token: Likely) {}
 
     /// The end of a reply.
     fn end(&mut self, reply: usize, end: &End, answering: &Answering) -> String;
@@ -91,7 +91,7 @@ async fn send<S: Shape>(mut answering: Answering, mut shape: S, sender: mpsc::Se
                 text.push_str(&match heard {
                     Heard::Part(part) => shape.part(i, part),
                     Heard::Likely(id, logprobs) => {
-                        shape.likely(Likely::of(&answering, id, &logprobs));
+                        shape.likely(i, Likely::of(&answering, id, &logprobs));
                         String::new()
                     }
                     Heard::Ended(end) => {

@@ -44,6 +44,8 @@ fn what_cannot_be_followed_is_refused_before_anything_runs() {
             Constraint::JsonSchema(json!({"$ref": "#/$defs/missing"})),
             "JSON schema",
         ),
+        // Nothing but itself: it has no beginning.
+        (Constraint::JsonSchema(json!({"$ref": "#"})), "JSON schema"),
         (regex("(unclosed"), "regular expression"),
         (lark("start: nothing_of_that_name"), "grammar"),
         (lark("no start at all"), "grammar"),
@@ -54,6 +56,8 @@ fn what_cannot_be_followed_is_refused_before_anything_runs() {
             Some(ConstraintError::Refused { what, reason }) => {
                 assert_eq!(what, kind, "{constraint:?}");
                 assert!(!reason.is_empty());
+                let is_tidy = !reason.contains('\n') && !reason.contains(LEFT_OUT);
+                assert!(is_tidy, "{reason}");
             }
             other => panic!("{constraint:?}: {other:?}"),
         }
@@ -96,4 +100,45 @@ fn what_a_schema_says_of_blanks_counts_for_nothing() {
     let schema = json!({"type": "object", "x-guidance": {"whitespace_flexible": true}});
     let compact = compact(schema);
     assert_eq!(compact["x-guidance"]["whitespace_flexible"], json!(false));
+}
+
+#[test]
+fn objects_are_closed_where_they_name_fields_and_say_nothing_of_others() {
+    let open = json!({"properties": {"n": {"type": "integer"}}});
+    let shut = json!({"properties": {"n": {"type": "integer"}}, "additionalProperties": false});
+    let cases = [
+        (open.clone(), shut.clone()),
+        (shut.clone(), shut.clone()),
+        (json!({"type": "object"}), json!({"type": "object"})),
+        (json!(true), json!(true)),
+        (json!({"items": open}), json!({"items": shut})),
+        (json!({"anyOf": [open, 3]}), json!({"anyOf": [shut, 3]})),
+        (json!({"$defs": {"a": open}}), json!({"$defs": {"a": shut}})),
+        (
+            json!({"properties": {"properties": open}}),
+            json!({"properties": {"properties": shut}, "additionalProperties": false}),
+        ),
+        // A field of that name is no schema's word.
+        (json!({"enum": [open]}), json!({"enum": [open]})),
+        // Each would forbid the other's.
+        (
+            json!({"allOf": [open, open]}),
+            json!({"allOf": [open, open]}),
+        ),
+        (
+            json!({"properties": {}, "allOf": [open]}),
+            json!({"properties": {}, "allOf": [open]}),
+        ),
+        (
+            json!({"properties": {}, "additionalProperties": open}),
+            json!({"properties": {}, "additionalProperties": shut}),
+        ),
+        (
+            json!({"properties": {}, "patternProperties": {"^a": true}}),
+            json!({"properties": {}, "patternProperties": {"^a": true}}),
+        ),
+    ];
+    for (schema, expected) in cases {
+        assert_eq!(closed(schema.clone()), expected, "{schema}");
+    }
 }

@@ -1,6 +1,7 @@
 //! OpenAI's paths.
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use candor_app::service::{Listed, wanted_id};
@@ -28,7 +29,12 @@ pub(super) async fn models(State(shared): State<Shared>) -> Response {
 }
 
 /// `GET /v1/models/{id}`
-pub(super) async fn model(State(shared): State<Shared>, Path(id): Path<String>) -> Response {
+pub(super) async fn model(
+    State(shared): State<Shared>,
+    id: Result<Path<String>, PathRejection>,
+) -> Response {
+    // No model has a name that is no text.
+    let id = id.map_or_else(|_| String::from("\u{fffd}"), |Path(id)| id);
     let listed = super::listed(&shared).await;
     let found = listed.iter().find(|listed| listed.id == wanted_id(&id));
     let answered = found

@@ -183,20 +183,18 @@ fn tools(fields: &Fields<'_>, wanted: &mut Chat) -> Result<Form, Fault> {
 }
 
 /// Why it ended.
-fn stop_reason(end: &End, named: &[String]) -> &'static str {
+fn stop_reason(end: &End) -> &'static str {
     match end.finish {
         _ if end.has_calls => "tool_use",
-        // A template's own end is none that the request named.
-        Finish::StopString if !named.is_empty() => "stop_sequence",
-        Finish::Stop | Finish::StopString => "end_turn",
+        Finish::StopString(_) => "stop_sequence",
+        Finish::Stop => "end_turn",
         Finish::Length => "max_tokens",
     }
 }
 
-fn stop_sequence(end: &End, named: &[String]) -> Option<String> {
-    match (stop_reason(end, named), named) {
-        // Which of several it was the engine does not say.
-        ("stop_sequence", [one]) => Some(one.clone()),
+fn stop_sequence<'a>(end: &End, named: &'a [String]) -> Option<&'a str> {
+    match end.finish {
+        Finish::StopString(at) if !end.has_calls => named.get(at).map(String::as_str),
         _ => None,
     }
 }
@@ -243,7 +241,7 @@ pub(crate) fn answer(answering: &Answering, reply: &Whole, named: &[String]) -> 
     };
     let mut json = head(answering);
     json["content"] = reply.parts.iter().filter_map(block).collect();
-    json["stop_reason"] = json!(stop_reason(&reply.end, named));
+    json["stop_reason"] = json!(stop_reason(&reply.end));
     json["stop_sequence"] = json!(stop_sequence(&reply.end, named));
     json["usage"] = usage(&reply.end);
     json["candor"] = computed::answer_json(answering, std::iter::once(&reply.end));
@@ -332,7 +330,8 @@ impl Shape for Events {
         let shared = answering.shared.clone();
         self.next_id = Box::new(move || shared.fresh_id("toolu_"));
         let mut message = head(answering);
-        message["usage"] = json!({ "input_tokens": 0, "output_tokens": 0 });
+        // Which of them were read before is known at the end.
+        message["usage"] = json!({ "input_tokens": answering.prompt_tokens, "output_tokens": 0 });
         named(
             "message_start",
             &json!({ "type": "message_start", "message": message }),
@@ -371,7 +370,7 @@ impl Shape for Events {
         let data = json!({
             "type": "message_delta",
             "delta": {
-                "stop_reason": stop_reason(end, &self.named),
+                "stop_reason": stop_reason(end),
                 "stop_sequence": stop_sequence(end, &self.named),
             },
             "usage": usage(end),

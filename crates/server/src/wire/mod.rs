@@ -4,6 +4,7 @@ pub(crate) mod anthropic;
 pub(crate) mod chat;
 pub(crate) mod embeddings;
 pub(crate) mod fields;
+mod likely;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 pub(crate) mod plain;

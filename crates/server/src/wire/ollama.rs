@@ -84,9 +84,10 @@ pub(crate) fn generate_request(body: &Value) -> Result<Request, Fault> {
 
 fn refuse_images(fields: &Fields<'_>) -> Result<(), Fault> {
     let messages = fields.list("messages")?.unwrap_or_default();
-    let has_images = |message: &Value| {
-        let images = message.get("images").and_then(Value::as_array);
-        images.is_some_and(|images| !images.is_empty())
+    let has_images = |message: &Value| match message.get("images") {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(images)) => !images.is_empty(),
+        Some(_) => true,
     };
     match messages.iter().position(has_images) {
         Some(i) => Err(Fault::unsupported(
@@ -229,7 +230,7 @@ fn figures(json: &mut Value, end: &End, answering: &Answering) {
     let ns = |ms: f64| (ms * NS_PER_MS) as u64;
     json["done"] = json!(true);
     json["done_reason"] = json!(match end.finish {
-        Finish::Stop | Finish::StopString => "stop",
+        Finish::Stop | Finish::StopString(_) => "stop",
         Finish::Length => "length",
     });
     json["total_duration"] = json!(ns(time_to_first_token_ms + decode_ms));

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::chat;
 use super::fields::Fields;
+use super::likely::{logprobs, plain_logprobs};
 use crate::ask::{Answering, Ask, Chat, Input, REPLIES_MAX, Wishes};
 use crate::course::{End, Finish};
 use crate::fault::Fault;
@@ -34,10 +35,11 @@ fn common(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
         return Err(fields.wrong("stop", &format!("may have {STOPS_MAX} texts")));
     }
     let at_least_one = 1..=i64::MAX;
-    let max_tokens = match fields.whole("max_completion_tokens", at_least_one.clone())? {
-        Some(max) => Some(max),
-        None => fields.whole("max_tokens", at_least_one)?,
-    };
+    // The older name is read too where the newer one counts: a wrong type is one everywhere.
+    let older = fields.whole("max_tokens", at_least_one.clone())?;
+    let max_tokens = fields
+        .whole("max_completion_tokens", at_least_one)?
+        .or(older);
     let count = fields.whole("n", 1..=REPLIES_MAX as i64)?.unwrap_or(1);
     let ask = Ask {
         model: fields
@@ -110,9 +112,11 @@ pub(crate) fn chat_request(body: &Value) -> Result<Request, Fault> {
     request.ask.form = form;
     chat::response_format(&fields, &mut request.ask)?;
     chat::grammar(&fields, &mut request.ask)?;
+    let top = fields.whole("top_logprobs", 0..=20)?.unwrap_or(0);
     if fields.flag("logprobs")?.unwrap_or(false) {
-        let top = fields.whole("top_logprobs", 0..=20)?.unwrap_or(0);
         request.ask.top_logprobs = Some(top as usize);
+    } else if top > 0 {
+        return Err(fields.wrong("top_logprobs", "is told only where `logprobs` is true"));
     }
     if fields.raw("audio").is_some() {
         return Err(Fault::unsupported("audio", "is not written here"));
@@ -188,7 +192,7 @@ pub(crate) fn usage<'a>(ends: impl Iterator<Item = &'a Stats>) -> Value {
 pub(crate) fn finish(end: &End) -> &'static str {
     match end.finish {
         _ if end.has_calls => "tool_calls",
-        Finish::Stop | Finish::StopString => "stop",
+        Finish::Stop | Finish::StopString(_) => "stop",
         Finish::Length => "length",
     }
 }
@@ -204,59 +208,6 @@ fn call_json(call: &ToolCall, id: String, index: Option<usize>) -> Value {
     let function = json!({ "name": call.name, "arguments": call.arguments });
     json.insert(String::from("function"), function);
     Value::Object(json)
-}
-
-fn logprobs(likely: &[Likely]) -> Value {
-    let one = |bytes: &[u8], logprob: f32| {
-        json!({
-            "token": String::from_utf8_lossy(bytes),
-            "logprob": finite(logprob),
-            "bytes": bytes,
-        })
-    };
-    let token = |token: &Likely| {
-        let mut json = one(&token.bytes, token.logprob);
-        let top = token
-            .top
-            .iter()
-            .map(|(bytes, logprob)| one(bytes, *logprob));
-        json["top_logprobs"] = top.collect();
-        json
-    };
-    json!({ "content": likely.iter().map(token).collect::<Vec<_>>(), "refusal": null })
-}
-
-/// JSON has no infinity; the interface says this for what cannot happen.
-fn finite(logprob: f32) -> f32 {
-    if logprob.is_finite() {
-        logprob
-    } else {
-        -9_999.0
-    }
-}
-
-/// The older form of completions.
-fn plain_logprobs(likely: &[Likely]) -> Value {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let top = likely.iter().map(|token| {
-        let pairs = token
-            .top
-            .iter()
-            .map(|(bytes, p)| (text(bytes), json!(finite(*p))));
-        Value::Object(pairs.collect())
-    });
-    let mut offset = 0;
-    let offsets = likely.iter().map(|token| {
-        let at = offset;
-        offset += text(&token.bytes).chars().count();
-        at
-    });
-    json!({
-        "text_offset": offsets.collect::<Vec<_>>(),
-        "tokens": likely.iter().map(|token| text(&token.bytes)).collect::<Vec<_>>(),
-        "token_logprobs": likely.iter().map(|token| finite(token.logprob)).collect::<Vec<_>>(),
-        "top_logprobs": top.collect::<Vec<_>>(),
-    })
 }
 
 /// What all objects of one answer begin with.
@@ -345,7 +296,8 @@ pub(crate) struct Chunks {
     kind: Kind,
     tells_usage: bool,
     head: Value,
-    likely: Vec<Likely>,
+    /// Of each reply: tokens that no chunk has told yet.
+    likely: Vec<Vec<Likely>>,
     /// Calls of each reply so far.
     calls: Vec<usize>,
     ends: Vec<End>,
@@ -375,8 +327,15 @@ impl Chunks {
         chunk
     }
 
+    fn untold(&mut self, reply: usize) -> Vec<Likely> {
+        self.likely
+            .get_mut(reply)
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
     fn delta(&mut self, reply: usize, delta: Value) -> String {
-        let likely = std::mem::take(&mut self.likely);
+        let likely = self.untold(reply);
         let told = (!likely.is_empty()).then(|| logprobs(&likely));
         event(&self.chunk(json!([{
             "index": reply,
@@ -387,7 +346,7 @@ impl Chunks {
     }
 
     fn text(&mut self, reply: usize, text: &str) -> String {
-        let likely = std::mem::take(&mut self.likely);
+        let likely = self.untold(reply);
         let told = (!likely.is_empty()).then(|| plain_logprobs(&likely));
         event(&self.chunk(json!([{
             "index": reply,
@@ -408,6 +367,7 @@ impl Shape for Chunks {
         };
         self.head = head(answering, &answering.shared.fresh_id(prefix), object);
         self.calls = vec![0; answering.courses.len()];
+        self.likely = vec![Vec::new(); answering.courses.len()];
         let shared = answering.shared.clone();
         self.next_id = Box::new(move || shared.fresh_id("call_"));
         if self.kind == Kind::Completion {
@@ -438,13 +398,16 @@ impl Shape for Chunks {
         }
     }
 
-    fn likely(&mut self, token: Likely) {
-        self.likely.push(token);
+    fn likely(&mut self, reply: usize, token: Likely) {
+        if let Some(untold) = self.likely.get_mut(reply) {
+            untold.push(token);
+        }
     }
 
     fn end(&mut self, reply: usize, end: &End, answering: &Answering) -> String {
         let mut text = String::new();
-        if !self.likely.is_empty() {
+        let has_untold = |likely: &Vec<Likely>| !likely.is_empty();
+        if self.likely.get(reply).is_some_and(has_untold) {
             // Tokens without text of their own, such as those before a stop string.
             text = match self.kind {
                 Kind::Chat => self.delta(reply, json!({ "content": "" })),

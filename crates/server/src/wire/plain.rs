@@ -89,7 +89,7 @@ pub(crate) fn detokenize_request(body: &Value) -> Result<(Option<String>, Vec<u3
 /// Why it ended, as the command line says it.
 fn finish(end: &End) -> &'static str {
     match end.finish {
-        Finish::Stop | Finish::StopString => "stop",
+        Finish::Stop | Finish::StopString(_) => "stop",
         Finish::Length => "length",
     }
 }

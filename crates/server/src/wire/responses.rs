@@ -442,7 +442,7 @@ impl Shape for Events {
         let response = ended(response, output, end, answering);
         let name = match end.finish {
             Finish::Length => "response.incomplete",
-            Finish::Stop | Finish::StopString => "response.completed",
+            Finish::Stop | Finish::StopString(_) => "response.completed",
         };
         events.push_str(&self.event(name, json!({ "response": response })));
         events

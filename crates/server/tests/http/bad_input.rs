@@ -52,6 +52,8 @@ fn wrong_fields() -> Vec<(&'static str, Value)> {
         ("max_tokens", json!(1e300)),
         ("max_tokens", json!("many")),
         ("max_completion_tokens", json!([1])),
+        ("top_logprobs", json!("x")),
+        ("top_logprobs", json!(5)),
         ("n", json!(0)),
         ("n", json!(1_000_000_000)),
         ("seed", json!("lucky")),
@@ -108,6 +110,9 @@ fn wrong_types_are_named_and_unknown_fields_ignored() {
         let answer = desk.post(CHAT, &with(field, value)).answer();
         assert_eq!(answer.status, 200, "{field}: {}", answer.text());
     }
+    let mut both = with("max_tokens", json!("x"));
+    both["max_completion_tokens"] = json!(3);
+    assert_eq!(desk.post(CHAT, &both).answer().status, 400);
     let mut body = with("max_tokens", json!(u64::from(u32::MAX)));
     body["stop"] = json!("a");
     assert_eq!(desk.post(CHAT, &body).answer().status, 200);
@@ -243,6 +248,11 @@ fn paths_lead_nowhere_else() {
             found.text()
         );
         assert!(!found.text().contains("root:"), "{path}");
+        assert!(
+            found.json()["error"].is_object(),
+            "{path}: {}",
+            found.text()
+        );
     }
     check("GET", CHAT, 405);
     check("DELETE", "/v1/models", 405);

@@ -233,3 +233,16 @@ fn setup(plan: &Plan) -> Setup {
         with_sleep: Arc::new(|| None),
     }
 }
+
+/// The ids of a text of letters, then the model's own end.
+pub(crate) fn reply(desk: &Desk, bytes: &[u8]) {
+    let end = TinyModel::llama()
+        .token_id(candor_testkit::TURN_END)
+        .unwrap();
+    let tokens: Vec<u32> = bytes
+        .iter()
+        .map(|byte| u32::from(*byte))
+        .chain([end])
+        .collect();
+    desk.script.reply(&tokens);
+}

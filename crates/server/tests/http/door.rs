@@ -56,6 +56,11 @@ fn a_page_that_was_named_may_call() {
     assert_eq!(answer.status, 204);
     let allowed = answer.header("access-control-allow-origin");
     assert_eq!(allowed, Some("http://localhost:3000"));
+    let shown = answer.header("access-control-expose-headers").unwrap();
+    assert!(
+        shown.contains("x-candor-verdict") && shown.contains("retry-after"),
+        "{shown}"
+    );
     assert!(
         answer
             .header("access-control-allow-methods")

@@ -66,7 +66,10 @@ fn a_model_is_loaded_when_it_is_asked_for() {
     let mut body = chat("Hello", 2);
     body.as_object_mut().unwrap().remove("model");
     let nameless = desk.post("/v1/chat/completions", &body).answer();
-    assert_eq!(nameless.status, 503);
+    // Asking again would be told the same.
+    assert_eq!(nameless.status, 400);
+    assert_eq!(nameless.json()["error"]["param"], json!("model"));
+    assert_eq!(nameless.header("x-should-retry"), Some("false"));
     for name in ["tiny", "other", "tiny"] {
         body["model"] = json!(name);
         let answer = desk.post("/v1/chat/completions", &body).answer();

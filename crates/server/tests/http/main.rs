@@ -13,4 +13,5 @@ mod grammar;
 mod loads;
 mod protocols;
 mod queue;
+mod several;
 mod tools;

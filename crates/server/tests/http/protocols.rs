@@ -1,23 +1,9 @@
 //! The protocols: the same reply by each of them, whole and as a stream, with its figures.
 
-use candor_testkit::TinyModel;
 use candor_testkit::scripted::Fault;
 use serde_json::{Value, json};
 
-use super::desk::{Desk, Plan, chat, chat_stream};
-
-/// The ids of a text of letters, then the model's own end.
-fn reply(desk: &Desk, bytes: &[u8]) {
-    let end = TinyModel::llama()
-        .token_id(candor_testkit::TURN_END)
-        .unwrap();
-    let tokens: Vec<u32> = bytes
-        .iter()
-        .map(|byte| u32::from(*byte))
-        .chain([end])
-        .collect();
-    desk.script.reply(&tokens);
-}
+use super::desk::{Desk, Plan, chat, chat_stream, reply};
 
 fn join(events: &[Value], pointer: &str) -> String {
     events
@@ -184,6 +170,25 @@ fn a_stop_text_ends_a_reply_and_is_not_shown() {
         let json = desk.post(path, &body).answer().json();
         assert_eq!(json.pointer(text), Some(&json!("ab")), "{path}: {json}");
         assert_eq!(json.pointer(end.0), Some(&json!(end.1)), "{path}: {json}");
+    }
+}
+
+#[test]
+fn pictures_are_refused_in_whatever_form_they_come() {
+    let desk = Desk::new();
+    for (images, status) in [
+        (json!(["AAAA"]), 400),
+        (json!("AAAA"), 400),
+        (json!({}), 400),
+        (json!([]), 200),
+        (Value::Null, 200),
+    ] {
+        let message = json!({ "role": "user", "content": "Hello", "images": images });
+        let options = json!({ "num_predict": 2 });
+        let body =
+            json!({ "model": "tiny", "messages": [message], "stream": false, "options": options });
+        let answer = desk.post("/api/chat", &body).answer();
+        assert_eq!(answer.status, status, "{images}: {}", answer.text());
     }
 }
 
