@@ -61,6 +61,12 @@ export async function beginScripted(put: (platform: Platform) => Session): Promi
   if (language === "german" || language === "english") {
     scene.snapshot = { ...scene.snapshot, settings: { ...scene.snapshot.settings, language } };
   }
+  const { status } = scene.snapshot;
+  if (language === "german" && status.banner.kind === "cpu") {
+    // What the shell would say; the rest of the script is English as a foreign chat would be.
+    const reason = "kein NVIDIA-Treiber gefunden · AVX-512 · 2 Threads";
+    scene.snapshot = { ...scene.snapshot, status: { ...status, banner: { ...status.banner, reason } } };
+  }
   const platform = new FakePlatform(scene);
   const session = put(platform);
   await session.start();
