@@ -13,5 +13,7 @@ mod grammar;
 mod loads;
 mod protocols;
 mod queue;
+mod reuse;
 mod several;
 mod tools;
+mod written;
