@@ -258,6 +258,7 @@ accepted! {
     gemma3_q4_0_is_accepted: "s16-gemma3-q4_0.gguf";
     qwen35_f16_is_accepted: "s18-qwen35-f16.gguf";
     qwen3moe_mxfp4_is_accepted: "s15-qwen3moe-mxfp4.gguf";
+    qwen3next_q8_0_is_accepted: "s21-qwen3next-q8_0.gguf";
     gpt_oss_mxfp4_is_accepted: "s27-gpt-oss-mxfp4.gguf";
     granitemoe_q8_0_is_accepted: "s33-granitemoe-q8_0.gguf";
     mixtral_q5_0_is_accepted: "s34-mixtral-q5_0.gguf";
@@ -279,7 +280,6 @@ accepted! {
     gemma3_q4_k_with_a_period_of_3_is_accepted: "s17-gemma3-q4_k_m.gguf";
     qwen35_q4_k_is_accepted: "s19-qwen35-q4_k_m.gguf";
     qwen35moe_q8_0_is_accepted: "s20-qwen35moe-q8_0.gguf";
-    qwen3next_q8_0_is_accepted: "s21-qwen3next-q8_0.gguf";
     llama_iq_is_accepted: "s22-llama-iq2-iq3.gguf";
     phi3_q4_0_is_accepted: "s23-phi3-q4_0.gguf";
     phi3_q8_0_of_two_lengths_is_accepted: "s24-phi3-longrope-q8_0.gguf";

@@ -58,16 +58,17 @@ const OF_F32: Limits = Limits {
 /// cosine 0.999998, largest divergence 0.00002. Real models and real cards may need more, so the
 /// limits are a third of the coarser ones and not what that would allow.
 ///
-/// Near ties of experts there: 5 positions of 289 at most, routers off by 0.036, gaps of 0.035. Twice
-/// to six times that is allowed.
+/// Near ties of experts there: 5 positions of 289 at most, routers off by 0.036, gaps of 0.035; in
+/// Qwen3-Next, whose state carries what a tie left on from position to position, 16 positions, 0.081
+/// and 0.099. The limits are half as much again.
 const OF_F16: Limits = Limits {
     cosine: 0.995,
     kl: 0.05,
     margin: 0.5,
     mean_kl: 0.005,
     node: 0.03,
-    router: 0.07,
-    router_gap: 0.1,
+    router: 0.12,
+    router_gap: 0.15,
     cosine_tied: 0.5,
     excused: 0.1,
 };
