@@ -9,7 +9,7 @@ use candor_app::headless::{
     CancelToken, Constraint, Ends, GenerateOptions, Generation, Priority, REPLY_TOKENS_MAX,
     RenderOptions, Reuse, Sampling, utc,
 };
-use candor_app::service::{Opened, Question, Tools};
+use candor_app::service::{Computed, Opened, Question, Tools};
 use serde_json::{Map, Value};
 
 use crate::course::{Course, Reader};
@@ -157,6 +157,8 @@ pub(crate) struct Answering {
     pub(crate) created_s: i64,
     /// Tokens that the model reads before it writes.
     pub(crate) prompt_tokens: usize,
+    /// What computed when the question was asked.
+    pub(crate) began: Computed,
     /// Why the template was not used as it is, if so.
     pub(crate) fallback: Option<String>,
     asked: Asked,
@@ -218,6 +220,7 @@ pub(crate) async fn ask(shared: &Shared, ask: Ask) -> Result<Answering, Fault> {
     let begun = begun.inspect_err(|_| asked.is_done = true)?;
     Ok(Answering {
         shared: asked.shared.clone(),
+        began: begun.computed,
         opened: begun.opened,
         courses: begun.courses,
         seed: begun.seed,
@@ -247,6 +250,7 @@ pub(crate) fn enter(shared: &Shared, count: usize) -> Result<Place, Fault> {
 
 struct Begun {
     opened: Arc<Opened>,
+    computed: Computed,
     prompt_tokens: usize,
     courses: Vec<Course>,
     seed: u64,
@@ -302,6 +306,7 @@ fn begin(shared: &Shared, ask: Ask, cancel: &CancelToken) -> Result<Begun, Fault
         Some(_) => Reuse::OnlyRead,
         None => Reuse::All,
     };
+    let computed = opened.computed();
     let mut courses = Vec::new();
     for i in 0..ask.count.max(1) {
         let sampling = ask.sampling.sampling(seed.wrapping_add(i as u64));
@@ -325,6 +330,7 @@ fn begin(shared: &Shared, ask: Ask, cancel: &CancelToken) -> Result<Begun, Fault
     }
     Ok(Begun {
         opened,
+        computed,
         prompt_tokens: prompt.ids.len(),
         courses,
         seed,

@@ -20,13 +20,23 @@ pub(crate) fn json(computed: &Computed) -> Value {
 
 /// What computed an answer, and the seed that gives it again.
 pub(crate) fn answer_json<'a>(answering: &Answering, ends: impl Iterator<Item = &'a End>) -> Value {
-    let mut backend = json(&answering.opened.computed());
+    let now = answering.opened.computed();
+    let began = &answering.began;
+    let mut backend = json(&now);
     for end in ends {
-        // What was true while it was written, whatever has happened since.
-        backend["served"] = json!(served_name(end.stats.served.device));
+        let kind = end.stats.served.device;
+        // What was true while it was written, whatever has happened since. A proof may be newer
+        // than the question; a device that is another one now is not what computed this.
+        if kind != now.kind && kind == began.kind {
+            backend = json(began);
+        }
+        backend["served"] = json!(served_name(kind));
         if let Some(reason) = &end.moved {
-            let after = end.stats.served.moved_at;
-            backend["moved"] = json!({ "after_tokens": after, "reason": reason });
+            backend["moved"] = json!({
+                "after_tokens": end.stats.served.moved_at,
+                "reason": reason,
+                "from": json(began),
+            });
         }
     }
     json!({

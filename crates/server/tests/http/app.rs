@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 use candor_app::service::{OfApp, OnRequest};
 use candor_app::wire::{ServerSettings, ServerState};
 use candor_app::{App, AppConfig, AppPaths, Clock, ProbeCommand, Tongue};
-use candor_backend::Backend;
+use candor_backend::{Backend, Feed, Row};
 use candor_server::{Access, Parts, Patience, Running, ServerConfig, Switch, bind};
 use candor_testkit::TinyModel;
-use candor_testkit::scripted::{HANG_LIMIT, Script};
+use candor_testkit::scripted::{Fault, HANG_LIMIT, Script};
 use serde_json::json;
 
-use super::client::{get, post};
+use super::client::{GLANCE, get, post};
 use super::desk::{LETTERS, chat, wait_until};
 
 struct Window {
     app: App,
+    script: Script,
     running: Running,
     _dir: tempfile::TempDir,
 }
@@ -31,8 +32,8 @@ fn clock() -> Clock {
 }
 
 /// The app of a window that has two models, the first of which it opens.
-fn opened(dir: &Path) -> App {
-    let script = Script::new(LETTERS);
+fn opened(dir: &Path, script: &Script) -> App {
+    let script = script.clone();
     let config = AppConfig {
         version: String::from("0.0.0"),
         clock: clock(),
@@ -70,7 +71,8 @@ fn answers(address: SocketAddr) -> Option<serde_json::Value> {
 impl Window {
     fn new(on_request: OnRequest) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let app = opened(dir.path());
+        let script = Script::new(LETTERS);
+        let app = opened(dir.path(), &script);
         let config = ServerConfig {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
@@ -87,6 +89,7 @@ impl Window {
         let running = bind(config).unwrap().serve(Arc::new(source)).unwrap();
         let window = Self {
             app,
+            script,
             running,
             _dir: dir,
         };
@@ -135,6 +138,63 @@ fn a_program_may_change_the_model_where_that_is_allowed() {
     assert_eq!(window.ask("first"), 200);
 }
 
+/// The first forward that reads a question of this letter.
+fn first_read(script: &Script, letter: u8) -> Option<usize> {
+    let is_letter = |row: &Row| row.feed == Feed::Token(u32::from(letter));
+    let batches = script.batches();
+    batches
+        .iter()
+        .position(|batch| batch.rows.iter().filter(|row| is_letter(row)).count() > QUESTION / 2)
+}
+
+/// Letters of a question, more than a reply has of one kind.
+const QUESTION: usize = 60;
+
+#[test]
+fn the_desktops_own_chat_comes_before_programs_that_came_before_it() {
+    // So many that the person's question comes to the engine before the end, however slow the
+    // machine is.
+    const TOKENS: usize = 1_500;
+    let window = Window::new(OnRequest::Refuse);
+    let ask = |letter: &str, tokens: usize| {
+        let mut body = chat(&letter.repeat(QUESTION), tokens);
+        body["model"] = json!("first");
+        post(window.address(), "/v1/chat/completions", &body)
+    };
+    window.script.at_forward(6, Fault::Stall);
+    let first = ask("Q", TOKENS);
+    window.script.wait_until_stalled();
+    // One program is written to; these two wait for its place.
+    let waiting = [ask("X", 4), ask("Y", 4)];
+    wait_until("three are inside", || {
+        let health = get(window.address(), "/health").json();
+        let count = |name: &str| health[name].as_u64().unwrap();
+        count("requests_active") + count("requests_waiting") == 3
+    });
+    window.app.send(None, &"Z".repeat(QUESTION)).unwrap();
+    while first_read(&window.script, b'Z').is_none() {
+        let next = window.script.counts().submitted;
+        window.script.at_forward(next, Fault::Stall);
+        window.script.release();
+        window.script.wait_until_stalled();
+        std::thread::sleep(GLANCE);
+    }
+    // It is read beside the program that is written to, and the others still wait.
+    for letter in [b'X', b'Y'] {
+        assert_eq!(first_read(&window.script, letter), None);
+    }
+    let both = window.script.batches();
+    let rows = &both.last().unwrap().rows;
+    assert!(rows.iter().any(|row| row.slot != rows[0].slot), "{rows:?}");
+    window.script.release();
+    assert_eq!(first.answer().status, 200);
+    for sent in waiting {
+        assert_eq!(sent.answer().status, 200);
+    }
+    let [next, last] = [b'X', b'Y'].map(|letter| first_read(&window.script, letter));
+    assert!(next.is_some() && last.is_some(), "{next:?} {last:?}");
+}
+
 fn switch() -> Switch {
     Switch::new(Parts {
         clock: clock(),
@@ -158,7 +218,7 @@ fn address_of(state: &ServerState) -> SocketAddr {
 #[test]
 fn a_switch_starts_changes_and_ends_the_server() {
     let dir = tempfile::tempdir().unwrap();
-    let (app, switch) = (opened(dir.path()), switch());
+    let (app, switch) = (opened(dir.path(), &Script::new(LETTERS)), switch());
     let wanted = ServerSettings {
         on: true,
         port: 0,
@@ -194,7 +254,7 @@ fn a_switch_starts_changes_and_ends_the_server() {
 #[test]
 fn a_port_that_another_program_has_is_told_with_a_free_one() {
     let dir = tempfile::tempdir().unwrap();
-    let (app, switch) = (opened(dir.path()), switch());
+    let (app, switch) = (opened(dir.path(), &Script::new(LETTERS)), switch());
     let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let wanted = ServerSettings {
         on: true,

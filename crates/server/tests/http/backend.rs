@@ -3,7 +3,8 @@
 use std::fs;
 
 use candor_app::headless::{BackendWish, Choice, ChosenCards, CudaDevice, Mode, Unavailable};
-use candor_testkit::scripted::Script;
+use candor_backend::SessionError;
+use candor_testkit::scripted::{Fault, LoadFault, Script};
 use serde_json::json;
 
 use super::desk::{Desk, LETTERS, Plan, chat};
@@ -33,6 +34,24 @@ fn without_a_card_each_reason_is_said_in_its_own_words() {
                 reason: text("it failed with code 999"),
             },
         ),
+        (
+            BackendWish::Auto,
+            Unavailable::DriverBroken {
+                reason: text("its library and its module are of different versions"),
+            },
+        ),
+        (
+            BackendWish::Auto,
+            Unavailable::DriverBroken {
+                reason: text("the check of it did not answer within 8 seconds"),
+            },
+        ),
+        (
+            BackendWish::Auto,
+            Unavailable::DriverBroken {
+                reason: text("the check of it crashed"),
+            },
+        ),
         (BackendWish::Auto, Unavailable::NoDevice),
         (BackendWish::Cpu, Unavailable::ChosenByUser),
     ];
@@ -59,14 +78,19 @@ fn without_a_card_each_reason_is_said_in_its_own_words() {
 /// A server with a card that is right, or wrong from a position on.
 fn with_card(wish: BackendWish, wrong_from: Option<usize>, plan: Plan) -> Desk {
     let script = Script::new(LETTERS);
-    script.on_a_card();
     script.wrong_from(wrong_from);
+    on_card(wish, &script, plan)
+}
+
+/// A server with a card that does what a script says.
+fn on_card(wish: BackendWish, script: &Script, plan: Plan) -> Desk {
+    script.on_a_card();
     Desk::with(Plan {
         choice: Choice {
             wish,
             card: Ok(card()),
         },
-        card: Some(script),
+        card: Some(script.clone()),
         ..plan
     })
 }
@@ -147,4 +171,62 @@ fn a_card_that_was_demanded_and_refused_is_no_reason_to_ask_again() {
     assert_eq!(answer.header("retry-after"), None);
     assert_eq!(answer.header("x-should-retry"), Some("false"));
     assert_eq!(answer.json()["error"]["code"], json!("model_refused"));
+}
+
+#[test]
+fn a_card_without_room_is_passed_over_and_the_answer_says_so() {
+    let script = Script::new(LETTERS);
+    script.at_load_report(0, LoadFault::OutOfMemory);
+    let desk = on_card(BackendWish::Auto, &script, Plan::default());
+    let asked = desk.post("/v1/chat/completions", &chat("Hello", 2));
+    let answer = asked.answer();
+    assert_eq!(answer.header("x-candor-backend"), Some("cpu"));
+    let json = answer.json();
+    let backend = &json["candor"]["backend"];
+    assert_eq!(backend["served"], json!("cpu"));
+    let reason = backend["reason"].as_str().unwrap();
+    assert!(reason.contains("on the card"), "{reason}");
+    assert_eq!(script.counts().submitted, 0);
+}
+
+#[test]
+fn a_card_that_breaks_in_a_reply_leaves_both_in_the_answer() {
+    const BREAKS_AFTER: usize = 5;
+    let alone = Desk::new().chat("Hello", 12);
+    let paths = [
+        ("/v1/chat/completions", "/choices/0/message/content"),
+        ("/v1/messages", "/content/0/text"),
+        ("/api/chat", "/message/content"),
+    ];
+    for (path, words) in paths {
+        let script = Script::new(LETTERS);
+        let desk = on_card(BackendWish::Auto, &script, Plan::default());
+        let ready = desk.get("/health");
+        assert_eq!(ready.header("x-candor-backend"), Some("gpu"), "{path}");
+        let broken = SessionError::DeviceLost {
+            reason: String::from("planned"),
+        };
+        let next = script.counts().submitted;
+        script.at_forward(next + BREAKS_AFTER, Fault::Error(broken));
+        let mut body = chat("Hello", 12);
+        body["options"] = json!({ "temperature": 0, "num_predict": 12 });
+        body["stream"] = json!(false);
+        let json = desk.post(path, &body).answer().json();
+        assert_eq!(json.pointer(words), Some(&json!(alone)), "{path}: {json}");
+        let backend = &json["candor"]["backend"];
+        // What computed the end, what computed the beginning and by which proof, and why.
+        assert_eq!(backend["served"], json!("cpu"), "{path}: {backend}");
+        assert_eq!(backend["f2"]["verdict"], json!("not_needed"), "{path}");
+        let moved = &backend["moved"];
+        let from = &moved["from"];
+        assert_eq!(from["served"], json!("gpu"), "{path}: {backend}");
+        assert_eq!(from["device"], json!("Scripted card"), "{path}");
+        assert_eq!(from["f2"]["verdict"], json!("accepted"), "{path}");
+        assert_eq!(from["f2"]["positions"], json!(289), "{path}");
+        assert_eq!(moved["after_tokens"], json!(BREAKS_AFTER), "{path}");
+        let reason = moved["reason"].as_str().unwrap();
+        assert!(reason.contains("planned"), "{path}: {reason}");
+        let next = desk.get("/health");
+        assert_eq!(next.header("x-candor-backend"), Some("cpu"), "{path}");
+    }
 }

@@ -9,6 +9,7 @@ use candor_server::Patience;
 use candor_testkit::scripted::HANG_LIMIT;
 use serde_json::{Value, json};
 
+use super::cancel::writers;
 use super::client::{request, send_raw};
 use super::desk::{Desk, Plan, chat};
 
@@ -147,15 +148,27 @@ fn a_body_that_is_no_request_is_refused_on_every_path() {
     let paths = [
         CHAT,
         "/v1/completions",
+        "/v1/responses",
+        "/v1/embeddings",
         "/v1/messages",
         "/v1/messages/count_tokens",
+        "/api/chat",
+        "/api/generate",
+        "/api/embed",
+        "/api/embeddings",
         "/api/show",
         "/generate",
         "/tokenize",
         "/detokenize",
     ];
+    // To these, an object without words is the wish to have the model loaded.
+    let loads = |path: &str, body: &[u8]| match path {
+        "/api/chat" => body == b"{}",
+        "/api/generate" => body == b"{}" || body == wide,
+        _ => false,
+    };
     for path in paths {
-        for body in bodies {
+        for body in bodies.iter().filter(|body| !loads(path, body)) {
             let answer = send_raw(desk.address, &request("POST", path, "", body)).answer();
             let shown = String::from_utf8_lossy(&body[..body.len().min(40)]);
             assert_eq!(answer.status, 400, "{path} {shown:?}: {}", answer.text());
@@ -169,12 +182,20 @@ fn a_body_that_is_no_request_is_refused_on_every_path() {
 #[test]
 fn mutated_bodies_never_break_anything() {
     let desk = Desk::new();
-    let whole = with(
+    let tools = with(
         "tools",
         json!([{ "type": "function", "function": { "name": "f" } }]),
     );
-    let whole = whole.to_string().into_bytes();
-    for i in 0..400_usize {
+    let texts = json!({ "model": "tiny", "input": ["a", "b"], "encoding_format": "float" });
+    let mut all = writers("Hello", 1);
+    all.extend([
+        (CHAT, tools),
+        ("/v1/embeddings", texts.clone()),
+        ("/api/embed", texts),
+    ]);
+    for i in 0..1_200_usize {
+        let (path, whole) = &all[i % all.len()];
+        let whole = whole.to_string().into_bytes();
         let mut body = whole.clone();
         // A fixed walk over places and values.
         let place = (i * 7_919) % body.len();
@@ -183,9 +204,10 @@ fn mutated_bodies_never_break_anything() {
             1 => body.truncate(place),
             _ => drop(body.drain(place..(place + 5).min(whole.len()))),
         }
-        let answer = send_raw(desk.address, &request("POST", CHAT, "", &body)).answer();
+        let answer = send_raw(desk.address, &request("POST", path, "", &body)).answer();
         let known = [200, 400, 404];
-        assert!(known.contains(&answer.status), "{i}: {}", answer.text());
+        let says = answer.text();
+        assert!(known.contains(&answer.status), "{i} {path}: {says}");
     }
     desk.wait_inside(0);
     desk.chat("Hello", 1);

@@ -10,8 +10,8 @@ use super::client::{GLANCE, Sent};
 use super::desk::{Desk, Plan, chat, chat_stream, wait_until};
 
 /// Every path that writes, in the waiting and in the streaming way.
-fn writers(max_tokens: usize) -> Vec<(&'static str, Value)> {
-    let messages = json!([{ "role": "user", "content": "Hello" }]);
+pub(crate) fn writers(question: &str, max_tokens: usize) -> Vec<(&'static str, Value)> {
+    let messages = json!([{ "role": "user", "content": question }]);
     let body = |rest: Value| {
         let mut body = json!({ "model": "tiny", "temperature": 0, "max_tokens": max_tokens });
         for (name, value) in rest.as_object().unwrap() {
@@ -24,23 +24,23 @@ fn writers(max_tokens: usize) -> Vec<(&'static str, Value)> {
     for streams in [false, true] {
         all.extend([
             ("/v1/chat/completions", body(json!({ "messages": messages, "stream": streams }))),
-            ("/v1/completions", body(json!({ "prompt": "Hello", "stream": streams }))),
+            ("/v1/completions", body(json!({ "prompt": question, "stream": streams }))),
             (
                 "/v1/responses",
                 json!({
-                    "model": "tiny", "input": "Hello", "temperature": 0,
+                    "model": "tiny", "input": question, "temperature": 0,
                     "max_output_tokens": max_tokens, "stream": streams,
                 }),
             ),
             ("/v1/messages", body(json!({ "messages": messages, "stream": streams }))),
-            ("/generate", body(json!({ "prompt": "Hello", "stream": streams }))),
+            ("/generate", body(json!({ "prompt": question, "stream": streams }))),
             (
                 "/api/chat",
                 json!({ "model": "tiny", "messages": messages, "stream": streams, "options": options }),
             ),
             (
                 "/api/generate",
-                json!({ "model": "tiny", "prompt": "Hello", "stream": streams, "options": options }),
+                json!({ "model": "tiny", "prompt": question, "stream": streams, "options": options }),
             ),
         ]);
     }
@@ -57,7 +57,7 @@ fn stands_still(desk: &Desk, committed: usize) {
 fn a_client_that_leaves_stops_every_path_at_that_very_token() {
     const TOKENS: usize = 64;
     const LEAVES_AFTER: usize = 8;
-    for (path, body) in writers(TOKENS) {
+    for (path, body) in writers("Hello", TOKENS) {
         let control = Desk::new();
         let answer = control.post(path, &body).answer();
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
@@ -113,25 +113,38 @@ fn a_stream_that_is_left_has_sent_a_beginning_of_the_whole() {
     assert!(whole.starts_with(&seen), "{whole:?} {seen:?}");
 }
 
+/// What is sent leaves while each chunk is read of a prompt that has at least four.
+fn check_leaving_a_prompt(path: &str, body: &Value, written: usize) {
+    let control = Desk::new();
+    let answer = control.post(path, body).answer();
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    let chunks = control.script.counts().committed - written;
+    assert!(chunks >= 4, "{path}: {chunks}");
+    for leaves_at in 0..chunks {
+        let desk = Desk::new();
+        desk.script.at_forward(leaves_at, Fault::Stall);
+        let sent = desk.post(path, body);
+        desk.script.wait_until_stalled();
+        sent.leave();
+        stands_still(&desk, leaves_at);
+    }
+}
+
 #[test]
 fn a_client_that_leaves_while_its_prompt_is_read_has_no_further_chunk_read() {
     // Some five chunks of 512 tokens.
     let question = "a word ".repeat(900);
-    for streams in [false, true] {
-        let mut body = chat(&question, 8);
-        body["stream"] = json!(streams);
-        let control = Desk::new();
-        control.post("/v1/chat/completions", &body).answer();
-        let chunks = control.script.counts().committed - 7;
-        assert!(chunks >= 4, "{chunks}");
-        for leaves_at in 0..chunks {
-            let desk = Desk::new();
-            desk.script.at_forward(leaves_at, Fault::Stall);
-            let sent = desk.post("/v1/chat/completions", &body);
-            desk.script.wait_until_stalled();
-            sent.leave();
-            stands_still(&desk, leaves_at);
-        }
+    for (path, body) in writers(&question, 8) {
+        check_leaving_a_prompt(path, &body, 7);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_while_its_text_is_embedded_has_no_further_chunk_read() {
+    let text = "a word ".repeat(900);
+    for path in ["/v1/embeddings", "/api/embed"] {
+        let body = json!({ "model": "tiny", "input": text });
+        check_leaving_a_prompt(path, &body, 0);
     }
 }
 
@@ -144,7 +157,7 @@ fn a_queued_request_that_left_is_never_started() {
     desk.script.at_forward(3, Fault::Stall);
     let first = desk.post("/v1/chat/completions", &chat("Hello", 6));
     desk.script.wait_until_stalled();
-    let queued: Vec<Sent> = writers(6)
+    let queued: Vec<Sent> = writers("Hello", 6)
         .iter()
         .map(|(path, body)| desk.post(path, body))
         .collect();

@@ -72,6 +72,19 @@ impl Sent {
         }
     }
 
+    /// One byte more of what comes, and no further one is looked at.
+    pub(crate) fn byte(&mut self) -> u8 {
+        let mut one = [0];
+        self.0.read_exact(&mut one).expect("something comes");
+        one[0]
+    }
+
+    /// Everything to the end of the answer of which this was read.
+    pub(crate) fn answer_after(mut self, mut begun: Vec<u8>) -> Answer {
+        self.0.read_to_end(&mut begun).expect("the answer ends");
+        parse(&begun)
+    }
+
     /// The client is killed: the connection is gone without a word.
     pub(crate) fn leave(self) {
         drop(self);

@@ -1,5 +1,6 @@
 //! Which test holds which promise about stopping, so that none of them goes missing: every row of
-//! the contract of cancellation that this program set out to keep, and every hole that was known.
+//! the contract of cancellation that this program set out to keep, every hole that was known, and
+//! what users of other programs reported that a client of the server can see.
 //! The tests themselves count forwards and tokens; this one only sees to it that they are there.
 
 use std::fs;
@@ -127,14 +128,91 @@ const ROWS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
+const BACKEND: &str = "crates/server/tests/http/backend.rs";
+const BAD_INPUT: &str = "crates/server/tests/http/bad_input.rs";
+const LOADS: &str = "crates/server/tests/http/loads.rs";
+const PROTOCOLS: &str = "crates/server/tests/http/protocols.rs";
+
+/// What users of other programs reported, by its number in the collection of such reports, and the
+/// tests that hold the half of it that a client of the server sees.
+const REPORTS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "B01: damaged and false model files",
+        &[(
+            LOADS,
+            "damaged_files_are_refused_in_words_and_the_model_before_stays",
+        )],
+    ),
+    (
+        "B05: characters that are cut between tokens",
+        &[(
+            PROTOCOLS,
+            "characters_are_never_cut_and_every_event_is_utf8",
+        )],
+    ),
+    (
+        "B06: a stop while a model is loaded, and while a prompt is read",
+        &[
+            (HTTP, "a_load_ends_with_the_last_who_waits_for_it"),
+            (
+                HTTP,
+                "a_client_that_leaves_while_its_prompt_is_read_has_no_further_chunk_read",
+            ),
+            (
+                HTTP,
+                "a_client_that_leaves_while_its_text_is_embedded_has_no_further_chunk_read",
+            ),
+        ],
+    ),
+    (
+        "B07: a stop while a reply is written, and a client that is killed",
+        &[
+            (
+                HTTP,
+                "a_client_that_leaves_stops_every_path_at_that_very_token",
+            ),
+            (
+                HTTP,
+                "a_stream_that_is_left_has_sent_a_beginning_of_the_whole",
+            ),
+            (
+                HTTP,
+                "a_client_that_is_killed_stops_its_work_as_one_that_leaves",
+            ),
+        ],
+    ),
+    (
+        "B10: more than the context holds",
+        &[(BAD_INPUT, "what_does_not_fit_is_said_with_both_numbers")],
+    ),
+    (
+        "B17: no card, a broken one, one without room, one that answers differently, none wanted",
+        &[
+            (
+                BACKEND,
+                "without_a_card_each_reason_is_said_in_its_own_words",
+            ),
+            (
+                BACKEND,
+                "a_card_without_room_is_passed_over_and_the_answer_says_so",
+            ),
+            (BACKEND, "a_card_is_named_only_where_it_computes"),
+            (
+                BACKEND,
+                "a_card_that_breaks_in_a_reply_leaves_both_in_the_answer",
+            ),
+        ],
+    ),
+];
+
 fn read(file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 #[test]
-fn every_promise_about_stopping_has_its_test() {
-    for (promise, tests) in ROWS {
+fn every_promise_has_its_test() {
+    for (promise, tests) in ROWS.iter().chain(REPORTS) {
         for (file, name) in *tests {
             let is_there = read(file).contains(&format!("#[test]\nfn {name}() {{"));
             assert!(is_there, "{promise}: {file} has no test {name}");

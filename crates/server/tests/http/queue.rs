@@ -3,6 +3,7 @@
 use candor_testkit::scripted::Fault;
 use serde_json::json;
 
+use super::cancel::writers;
 use super::client::Sent;
 use super::desk::{Desk, Plan, chat, chat_stream};
 
@@ -104,6 +105,62 @@ fn a_slow_reader_holds_nobody_up() {
         })
         .collect();
     assert_eq!(text.chars().count(), 3_000);
+}
+
+#[test]
+fn clients_that_read_a_byte_at_a_time_hold_nobody_up_in_any_protocol() {
+    let is_stream = |body: &serde_json::Value| body["stream"] == json!(true);
+    let streams = writers("Slow", 300);
+    let streams = streams.iter().filter(|(_, body)| is_stream(body));
+    let streams: Vec<_> = streams.collect();
+    let alone = Desk::new().chat("Fast", 20);
+    let desk = Desk::with(Plan {
+        slots: streams.len() + 1,
+        ..Plan::default()
+    });
+    let mut slow: Vec<(Sent, Vec<u8>)> = streams
+        .iter()
+        .map(|(path, body)| (desk.post(path, body), Vec::new()))
+        .collect();
+    // A question is answered whole between each byte and the next.
+    for _ in 0..8 {
+        for (sent, read) in &mut slow {
+            read.push(sent.byte());
+        }
+        assert_eq!(desk.chat("Fast", 20), alone);
+    }
+    for ((path, body), (sent, read)) in streams.iter().zip(slow) {
+        let answer = sent.answer_after(read);
+        assert_eq!(answer.status, 200, "{path}");
+        let whole = Desk::new().post(path, body).answer();
+        assert_eq!(words(answer.text()), words(whole.text()), "{path}");
+    }
+    desk.wait_inside(0);
+    assert_eq!(desk.metric("candor_abandoned_total"), 0);
+}
+
+/// All that a stream says in words, whatever its protocol.
+fn words(stream: &str) -> String {
+    let lines = stream.lines().map(|line| line.trim_start_matches("data: "));
+    let events = lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let places = [
+        "/choices/0/delta/content",
+        "/choices/0/text",
+        "/delta/text",
+        "/message/content",
+        "/response",
+        "/text",
+        "/delta",
+    ];
+    let of = |event: serde_json::Value| {
+        let mut found = places
+            .iter()
+            .filter_map(|place| event.pointer(place)?.as_str());
+        found.next().unwrap_or_default().to_owned()
+    };
+    let all: String = events.map(of).collect();
+    assert!(all.len() >= 300, "{stream}");
+    all
 }
 
 #[test]
