@@ -303,9 +303,14 @@ fn call_of(value: &Value) -> Option<ToolCall> {
     let arguments = arguments.iter().find_map(|key| value.get(key));
     let arguments = match arguments {
         None | Some(Value::Null) => String::from("{}"),
-        // Some models write the object as a string.
-        Some(Value::String(text)) => text.clone(),
-        Some(value) => value.to_string(),
+        // Some models write the object as a string. What is none cannot be handed on as a call.
+        Some(Value::String(text)) if text.trim().is_empty() => String::from("{}"),
+        Some(Value::String(text)) => {
+            let written: Map<String, Value> = serde_json::from_str(text).ok()?;
+            Value::Object(written).to_string()
+        }
+        Some(value @ Value::Object(_)) => value.to_string(),
+        Some(_) => return None,
     };
     Some(ToolCall { name, arguments })
 }

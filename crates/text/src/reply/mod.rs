@@ -14,6 +14,8 @@ mod lines;
 mod parser;
 
 #[cfg(test)]
+mod families;
+#[cfg(test)]
 mod tests;
 
 pub use calls::{ToolCall, Tools};

@@ -3,29 +3,29 @@ use serde_json::json;
 use super::*;
 
 /// Templates of the families, as far as the format looks at them.
-const QWEN: &str = "<think></think><tool_call>";
-const QWEN_CODER: &str = "<tool_call>\n<function=";
-const LLAMA: &str = "<|start_header_id|><|python_tag|>parameters";
-const MISTRAL: &str = "[TOOL_CALLS][/THINK]";
-const CHANNELS: &str = "<|channel|>analysis</think>";
+pub(super) const QWEN: &str = "<think></think><tool_call>";
+pub(super) const QWEN_CODER: &str = "<tool_call>\n<function=";
+pub(super) const LLAMA: &str = "<|start_header_id|><|python_tag|>parameters";
+pub(super) const MISTRAL: &str = "[TOOL_CALLS][/THINK]";
+pub(super) const CHANNELS: &str = "<|channel|>analysis</think>";
 const PLAIN: &str = "<|im_start|>";
 
-fn tools() -> Tools {
+pub(super) fn tools() -> Tools {
     Tools::described(&[json!({ "type": "function", "function": {
         "name": "f",
         "parameters": { "properties": { "n": { "type": "integer" }, "s": { "type": "string" } } },
     }})])
 }
 
-fn text(words: &str) -> Part {
+pub(super) fn text(words: &str) -> Part {
     Part::Text(words.to_owned())
 }
 
-fn thought(words: &str) -> Part {
+pub(super) fn thought(words: &str) -> Part {
     Part::Thinking(words.to_owned())
 }
 
-fn call(arguments: &str) -> Part {
+pub(super) fn call(arguments: &str) -> Part {
     Part::ToolCall(ToolCall {
         name: "f".to_owned(),
         arguments: arguments.to_owned(),
@@ -33,7 +33,7 @@ fn call(arguments: &str) -> Part {
 }
 
 /// The parts of a reply that comes in pieces of so many characters; nothing of it is lost.
-fn parts(template: &str, tools: &Tools, reply: &str, piece: usize) -> Vec<Part> {
+pub(super) fn parts(template: &str, tools: &Tools, reply: &str, piece: usize) -> Vec<Part> {
     let chars: Vec<char> = reply.chars().collect();
     let pieces = chars
         .chunks(piece)
@@ -41,7 +41,7 @@ fn parts(template: &str, tools: &Tools, reply: &str, piece: usize) -> Vec<Part> 
     in_pieces(template, tools, reply, pieces)
 }
 
-fn in_pieces(
+pub(super) fn in_pieces(
     template: &str,
     tools: &Tools,
     reply: &str,
