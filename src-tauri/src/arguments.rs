@@ -52,7 +52,12 @@ pub(crate) enum Rendering {
     Usual,
     /// Without the graphics card's buffers.
     Safe,
+    /// The same, since the page of the start before never came up.
+    AfterSilence,
 }
+
+/// What a start gives the next one whose page never came up. Nobody has to know it.
+pub(crate) const AFTER_SILENCE: &str = "--safe-rendering=after-silence";
 
 /// Reads the words after the program's name.
 pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Task {
@@ -68,6 +73,7 @@ pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Task {
             Some("--help") => return Task::Help,
             Some("--version") => return Task::Version,
             Some("--safe-rendering") => wishes.rendering = Rendering::Safe,
+            Some(AFTER_SILENCE) => wishes.rendering = Rendering::AfterSilence,
             Some("--data-dir") => match words.next() {
                 Some(folder) => wishes.data_dir = Some(folder.into()),
                 None => return Task::Misunderstood("--data-dir needs a folder".to_owned()),
@@ -155,6 +161,10 @@ mod tests {
                 window(Some("--help"), None, usual),
             ),
             (&["--safe-rendering"], window(None, None, Rendering::Safe)),
+            (
+                &[AFTER_SILENCE, "--data-dir", "/d", "--", "m"],
+                window(Some("/d"), Some("m"), Rendering::AfterSilence),
+            ),
             (&["--", "--help"], window(None, Some("--help"), usual)),
             (&["--help"], Task::Help),
             (&["--version"], Task::Version),

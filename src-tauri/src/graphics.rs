@@ -8,7 +8,7 @@
 use crate::arguments::Rendering;
 
 /// Draws without the graphics card's buffers: slow, but it works everywhere.
-const DISABLE_DMABUF: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
+pub(crate) const DISABLE_DMABUF: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
 /// Keeps drawing on the card and hands finished frames over in shared memory.
 const FORCE_SHM: &str = "WEBKIT_DMABUF_RENDERER_FORCE_SHM";
 /// Without it, NVIDIA's driver on Wayland ends the program with "Error 71 (Protocol error)".
@@ -53,10 +53,15 @@ pub(crate) fn choose(machine: Machine, wish: Rendering) -> Option<Switch> {
     if machine.user_has_chosen {
         return None;
     }
-    if wish == Rendering::Safe {
+    let asked = match wish {
+        Rendering::Usual => None,
+        Rendering::Safe => Some("asked for by --safe-rendering"),
+        Rendering::AfterSilence => Some("the page did not come up before"),
+    };
+    if let Some(why) = asked {
         return Some(Switch {
             name: DISABLE_DMABUF,
-            why: "asked for by --safe-rendering",
+            why,
         });
     }
     if !machine.draws_on_a_card && !machine.nvidia_driver {
@@ -89,7 +94,7 @@ mod tests {
     #[test]
     fn the_switch_follows_driver_display_and_wish() {
         use Display::{Wayland, X11};
-        use Rendering::{Safe, Usual};
+        use Rendering::{AfterSilence, Safe, Usual};
         // ((NVIDIA's driver, a card that draws), display, user has chosen, wish) → switch
         let (none, any, nvidia, bare) =
             ((false, false), (false, true), (true, true), (true, false));
@@ -97,6 +102,7 @@ mod tests {
             (any, X11, false, Usual, None),
             (any, Wayland, false, Usual, None),
             (any, X11, false, Safe, Some(DISABLE_DMABUF)),
+            (nvidia, X11, false, AfterSilence, Some(DISABLE_DMABUF)),
             (none, X11, false, Usual, Some(DISABLE_DMABUF)),
             (none, Wayland, false, Usual, Some(DISABLE_DMABUF)),
             (none, X11, true, Usual, None),

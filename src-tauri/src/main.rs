@@ -19,6 +19,7 @@ mod picker;
 mod root;
 mod signals;
 mod surroundings;
+mod watchdog;
 mod window;
 
 use std::error::Error;
@@ -34,6 +35,7 @@ use picker::{FilePicker, NativePicker};
 use root::Opened;
 use tauri::plugin::TauriPlugin;
 use tauri::{AppHandle, DragDropEvent, Emitter, Manager, RunEvent, WindowEvent};
+use watchdog::{Drawing, Watchdog};
 
 fn main() -> ExitCode {
     match arguments::read(std::env::args_os().skip(1)) {
@@ -68,7 +70,13 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
     let display = surroundings::display().ok_or(
         "there is no display here. Start it in a desktop session, or say one with DISPLAY=:0",
     )?;
-    if let Some(switch) = graphics::choose(surroundings::machine(), wishes.rendering) {
+    let machine = surroundings::machine();
+    let drawing = Drawing {
+        wish: wishes.rendering,
+        switch: graphics::choose(machine, wishes.rendering),
+        user_has_chosen: machine.user_has_chosen,
+    };
+    if let Some(switch) = drawing.switch {
         eprintln!("Drawing with {}=1: {}", switch.name, switch.why);
         // SAFETY: no other thread has been started yet, so nobody reads the environment now.
         #[allow(unsafe_code)]
@@ -92,6 +100,7 @@ fn show(wishes: Wishes) -> Result<(), Box<dyn Error>> {
         // First, so that a second start ends before it opens anything.
         .plugin(single_instance(data_dir.as_deref()))
         .manage(picker())
+        .manage(Watchdog::new(drawing))
         .invoke_handler(commands::handler())
         .setup(move |app| Ok(set_up(app.handle(), paths, wishes.model.as_deref())?));
     // GTK gives up where the display does not answer. Nothing of what it left is used again.
@@ -121,7 +130,9 @@ fn set_up(app: &AppHandle, paths: AppPaths, model: Option<&Path>) -> tauri::Resu
     if let Err(error) = signals::listen(app.clone()) {
         eprintln!("Signals cannot be listened for: {error}");
     }
-    window::open(app).map(drop)
+    window::open(app)?;
+    watchdog::watch(app.clone());
+    Ok(())
 }
 
 /// What concerns the program as a whole.
@@ -223,8 +234,14 @@ fn start_again_in_ascii(wishes: &Wishes) -> std::io::Result<()> {
     if let Some(folder) = &wishes.data_dir {
         command.arg("--data-dir").arg(folder);
     }
-    if wishes.rendering == Rendering::Safe {
-        command.arg("--safe-rendering");
+    match wishes.rendering {
+        Rendering::Usual => {}
+        Rendering::Safe => {
+            command.arg("--safe-rendering");
+        }
+        Rendering::AfterSilence => {
+            command.arg(arguments::AFTER_SILENCE);
+        }
     }
     become_it(command.arg(model))
 }

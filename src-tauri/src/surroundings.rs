@@ -73,8 +73,8 @@ fn draws_on_a_card() -> bool {
     has_one || !cfg!(target_os = "linux")
 }
 
-/// What a report says of the machine and of how the window is drawn.
-pub(crate) fn rows() -> Vec<(&'static str, String)> {
+/// What a report says of the machine, and of how the window is drawn and why.
+pub(crate) fn rows(why_drawn: Option<&str>) -> Vec<(&'static str, String)> {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let memory = ["MemAvailable:", "MemTotal:"].map(|name| bytes_of(&meminfo, name));
     let memory = match memory {
@@ -88,9 +88,10 @@ pub(crate) fn rows() -> Vec<(&'static str, String)> {
     let set = switches
         .filter_map(|name| Some(format!("{name}={}", env::var_os(name)?.to_string_lossy())));
     let set: Vec<String> = set.collect();
-    let drawing = match set.is_empty() {
-        true => String::from("as the web view does by itself"),
-        false => set.join(" "),
+    let drawing = match (set.is_empty(), why_drawn) {
+        (true, _) => String::from("as the web view does by itself"),
+        (false, None) => format!("{}: chosen by you", set.join(" ")),
+        (false, Some(why)) => format!("{}: {why}", set.join(" ")),
     };
     let driver = match Path::new(NVIDIA_DRIVER).exists() {
         true => "loaded",

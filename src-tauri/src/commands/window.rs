@@ -8,10 +8,16 @@ use tauri::{State, WebviewWindow};
 use super::Answer;
 use crate::picker::{FilePicker, Wanted};
 use crate::root::Opened;
+use crate::watchdog::Watchdog;
 use crate::{links, surroundings};
 
 #[tauri::command(async)]
-pub(crate) fn bootstrap(opened: State<'_, Opened>, system: Language) -> Answer<Snapshot> {
+pub(crate) fn bootstrap(
+    opened: State<'_, Opened>,
+    watchdog: State<'_, Watchdog>,
+    system: Language,
+) -> Answer<Snapshot> {
+    watchdog.page_came_up();
     opened.system_speaks(match system {
         Language::German => Tongue::German,
         Language::English | Language::System => Tongue::English,
@@ -26,10 +32,13 @@ pub(crate) fn save_settings(opened: State<'_, Opened>, settings: Settings) -> An
 
 /// The report that a person reads before passing it on. The driver may be asked meanwhile.
 #[tauri::command(async)]
-pub(crate) fn diagnostics(opened: State<'_, Opened>) -> Answer<String> {
+pub(crate) fn diagnostics(
+    opened: State<'_, Opened>,
+    watchdog: State<'_, Watchdog>,
+) -> Answer<String> {
     let home = surroundings::home();
     Ok(opened.app()?.diagnostics(&Surroundings {
-        rows: surroundings::rows(),
+        rows: surroundings::rows(watchdog.drawing().why()),
         home: home.as_deref(),
     }))
 }
