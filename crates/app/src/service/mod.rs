@@ -6,6 +6,7 @@
 //! line, and [`OfApp`], the engine that the window uses, where the user's own chat comes first.
 
 mod computed;
+mod described;
 mod names;
 mod of_app;
 mod opened;
@@ -23,6 +24,7 @@ use crate::headless::Failure;
 pub use candor_text::reply::{Part, ReplyParser, ToolCall, Tools, join as join_parts};
 pub use computed::{Computed, served_name};
 pub(crate) use computed::{judgement, reason};
+pub use described::Described;
 pub use names::{model_id, wanted_id};
 pub use of_app::OfApp;
 pub use opened::{Opened, Question};

@@ -52,7 +52,7 @@ pub(super) async fn openai(State(shared): State<Shared>, request: Request) -> Re
 /// `POST /api/embed`
 pub(super) async fn ollama(State(shared): State<Shared>, request: Request) -> Response {
     let answer = async {
-        let wanted = embeddings::request(&body::json(request).await?)?;
+        let wanted = embeddings::ollama_request(&body::json(request).await?)?;
         let found = embed(&shared, wanted).await?;
         Ok(Json(json!({
             "model": found.opened.id,
@@ -104,6 +104,11 @@ async fn embed(shared: &Shared, wanted: embeddings::Request) -> Result<Embedded,
     if let Some(asked) = wanted.dimensions.filter(|asked| *asked != width) {
         let what = format!("is {asked}; this model gives {width} numbers");
         return Err(Fault::unsupported("dimensions", &what));
+    }
+    let ctx_len = opened.loaded().ctx_len;
+    let mut texts = texts;
+    if wanted.truncates {
+        texts.iter_mut().for_each(|ids| ids.truncate(ctx_len));
     }
     let tokens = texts.iter().map(Vec::len).sum();
     let mut vectors = Vec::with_capacity(texts.len());

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use candor_app::service::{Listed, Opened, wanted_id};
+use candor_app::service::{Described, Listed, Opened, wanted_id};
 use serde_json::{Value, json};
 
 use super::{computed, respond};
@@ -49,7 +49,7 @@ pub(super) async fn ps(State(shared): State<Shared>) -> Response {
                 "size": bytes,
                 "size_vram": if on_card { bytes } else { 0 },
                 "digest": "",
-                "details": details(Some(opened)),
+                "details": details(&described(opened)),
                 "expires_at": NEVER,
                 "context_length": loaded.ctx_len,
                 "candor": { "backend": computed::json(&opened.computed()) },
@@ -73,22 +73,25 @@ fn tag(shared: &Shared, listed: &Listed) -> Value {
         "modified_at": ollama::time(modified_ms),
         "size": listed.size_bytes,
         "digest": "",
-        "details": details(opened.as_deref()),
+        "details": details(&opened.as_deref().map(described).unwrap_or_default()),
     })
 }
 
-/// What is known of a model without opening it is only what kind of file it is.
-fn details(opened: Option<&Opened>) -> Value {
-    let index = opened.map(|opened| opened.loaded().model.file.index());
-    let family = index.map_or("", |index| index.architecture.as_str());
+/// What is said of a model's kind; of one that nobody has opened only the form of its file.
+fn details(described: &Described) -> Value {
+    let family = described.architecture.as_str();
     json!({
         "parent_model": "",
         "format": "gguf",
         "family": family,
         "families": if family.is_empty() { Vec::new() } else { vec![family] },
-        "parameter_size": "",
-        "quantization_level": "",
+        "parameter_size": described.size(),
+        "quantization_level": described.quantization,
     })
+}
+
+fn described(opened: &Opened) -> Described {
+    Described::of(opened.loaded().model.file.index())
 }
 
 /// `POST /api/show`
@@ -111,29 +114,34 @@ pub(super) async fn show(State(shared): State<Shared>, request: Request) -> Resp
                 format!("model '{name}' not found"),
             ));
         };
-        let opened = shared
-            .source
-            .opened()
-            .filter(|opened| opened.id == found.id);
-        Ok(Json(shown(found, opened.as_deref())).into_response())
+        // The beginning of the file says it, whether it is loaded or not.
+        let path = found.path.clone();
+        let read = tokio::task::spawn_blocking(move || Described::read(&path));
+        let described = read.await.ok().flatten().unwrap_or_default();
+        Ok(Json(shown(found, &described)).into_response())
     };
     respond(Api::Ollama, answer.await)
 }
 
-fn shown(listed: &Listed, opened: Option<&Opened>) -> Value {
+fn shown(listed: &Listed, described: &Described) -> Value {
     let mut info = serde_json::Map::new();
-    if let Some(opened) = opened {
-        let architecture = &opened.loaded().model.file.index().architecture;
+    let architecture = &described.architecture;
+    if !architecture.is_empty() {
         info.insert(String::from("general.architecture"), json!(architecture));
-        let context = opened.loaded().model.graph.hparams.context_length;
-        info.insert(format!("{architecture}.context_length"), json!(context));
+        info.insert(
+            String::from("general.parameter_count"),
+            json!(described.parameters),
+        );
+        info.insert(
+            format!("{architecture}.context_length"),
+            json!(described.context),
+        );
     }
     let mut can = vec!["completion"];
-    let template = opened.and_then(Opened::template).unwrap_or_default();
-    if template.contains("tools") {
+    if described.template.contains("tools") {
         can.push("tools");
     }
-    if template.contains("</think>") {
+    if described.template.contains("</think>") {
         can.push("thinking");
     }
     let modified_ms = i64::try_from(listed.modified_s)
@@ -142,8 +150,8 @@ fn shown(listed: &Listed, opened: Option<&Opened>) -> Value {
     json!({
         "modelfile": "",
         "parameters": "",
-        "template": template,
-        "details": details(opened),
+        "template": described.template,
+        "details": details(described),
         "model_info": info,
         "capabilities": can,
         "modified_at": ollama::time(modified_ms),

@@ -320,9 +320,12 @@ pub(crate) fn format(fields: &Fields<'_>, name: &str, ask: &mut Ask) -> Result<(
 /// Begins a grammar that is Lark's rather than GBNF.
 const LARK_MARK: &str = "%llguidance";
 
-/// A grammar as clients of llama.cpp give it. The form that begins with `%llguidance` is followed;
+/// A grammar, or a schema, as clients of llama.cpp give it. The form that begins with `%llguidance` is followed;
 /// GBNF is refused: a reply that keeps to nothing would be worse than none.
 pub(crate) fn grammar(fields: &Fields<'_>, ask: &mut Ask) -> Result<(), Fault> {
+    if let Some(schema) = fields.object("json_schema")? {
+        bind(ask, Constraint::JsonSchema(json!(schema.map())));
+    }
     match fields.text("grammar")? {
         None | Some("") => Ok(()),
         Some(text) if text.trim_start().starts_with(LARK_MARK) => {

@@ -31,9 +31,20 @@ pub(crate) struct Request {
     pub(crate) encoding: Encoding,
     /// So many numbers have to come out.
     pub(crate) dimensions: Option<usize>,
+    /// A text that is longer than the context is cut there.
+    pub(crate) truncates: bool,
 }
 
-/// A body of `/v1/embeddings`, or of Ollama's `/api/embed`.
+/// A body of Ollama's `/api/embed`.
+pub(crate) fn ollama_request(body: &Value) -> Result<Request, Fault> {
+    let fields = Fields::of_body(body)?;
+    Ok(Request {
+        truncates: fields.flag("truncate")?.unwrap_or(true),
+        ..request(body)?
+    })
+}
+
+/// A body of `/v1/embeddings`.
 pub(crate) fn request(body: &Value) -> Result<Request, Fault> {
     let fields = Fields::of_body(body)?;
     let encoding = match fields.text("encoding_format")? {
@@ -50,6 +61,7 @@ pub(crate) fn request(body: &Value) -> Result<Request, Fault> {
         texts: texts(&fields)?,
         encoding,
         dimensions: dimensions.map(|dimensions| dimensions as usize),
+        truncates: false,
     })
 }
 
@@ -64,6 +76,7 @@ pub(crate) fn old_request(body: &Value) -> Result<Request, Fault> {
         texts: vec![Text::Words(prompt.to_owned())],
         encoding: Encoding::Floats,
         dimensions: None,
+        truncates: true,
     })
 }
 

@@ -50,3 +50,27 @@ fn a_reply_keeps_to_a_grammar_or_is_refused() {
         }
     }
 }
+
+#[test]
+fn a_schema_is_kept_to_wherever_a_grammar_is() {
+    let desk = Desk::new();
+    let schema = json!({
+        "type": "object",
+        "properties": { "n": { "type": "integer", "minimum": 1, "maximum": 9 } },
+        "required": ["n"],
+    });
+    for (path, mut body, text) in paths() {
+        body["json_schema"] = schema.clone();
+        let json = desk.post(path, &body).answer().json();
+        let said = json.pointer(text).and_then(Value::as_str);
+        let said = said.unwrap_or_else(|| panic!("{path}: {json}"));
+        let found: Value = serde_json::from_str(said).unwrap();
+        assert!(
+            (1..=9).contains(&found["n"].as_i64().unwrap()),
+            "{path}: {said}"
+        );
+        assert_eq!(found.as_object().unwrap().len(), 1, "{path}: {said}");
+        body["json_schema"] = json!("integer");
+        assert_eq!(desk.post(path, &body).answer().status, 400, "{path}");
+    }
+}

@@ -63,6 +63,14 @@ fn a_model_is_loaded_when_it_is_asked_for() {
         .write(&desk.dir.path().join("other.gguf"))
         .unwrap();
     assert_eq!(desk.get("/api/ps").json(), json!({ "models": [] }));
+    // What it can is known before it is loaded: clients choose by that.
+    let shown = desk.post("/api/show", &json!({ "model": "other" }));
+    let shown = shown.answer().json();
+    assert_eq!(shown["details"]["family"], json!("llama"), "{shown}");
+    assert_eq!(shown["model_info"]["llama.context_length"], json!(8_192));
+    assert!(!shown["template"].as_str().unwrap().is_empty(), "{shown}");
+    assert!(shown["details"]["parameter_size"] != json!(""), "{shown}");
+    assert_eq!(desk.script.counts().weights_alive, 0);
     let mut body = chat("Hello", 2);
     body.as_object_mut().unwrap().remove("model");
     let nameless = desk.post("/v1/chat/completions", &body).answer();

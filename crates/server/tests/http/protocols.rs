@@ -333,6 +333,37 @@ fn texts_become_vectors_of_length_one() {
 }
 
 #[test]
+fn a_text_longer_than_the_context_is_cut_where_ollamas_clients_expect_it() {
+    let desk = Desk::with(Plan {
+        context: 64,
+        ..Plan::default()
+    });
+    let long = "a bird ".repeat(40);
+    for (path, body, status) in [
+        ("/v1/embeddings", json!({ "input": long }), 400),
+        ("/api/embed", json!({ "input": long }), 200),
+        (
+            "/api/embed",
+            json!({ "input": long, "truncate": true }),
+            200,
+        ),
+        (
+            "/api/embed",
+            json!({ "input": long, "truncate": false }),
+            400,
+        ),
+        ("/api/embed", json!({ "input": long, "truncate": 7 }), 400),
+        ("/api/embeddings", json!({ "prompt": long }), 200),
+    ] {
+        let answer = desk.post(path, &body).answer();
+        assert_eq!(answer.status, status, "{path} {body}: {}", answer.text());
+        if let Some(read) = answer.json().get("prompt_eval_count") {
+            assert_eq!(*read, json!(64));
+        }
+    }
+}
+
+#[test]
 fn a_reply_keeps_to_the_form_that_was_asked_for() {
     let schema = json!({
         "type": "object",
