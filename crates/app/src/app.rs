@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use candor_backend::Unavailable;
+use candor_backend::{DriverFault, Unavailable};
 
 use crate::compose::{CudaDevice, choose_card, find};
 use crate::config::AppConfig;
@@ -468,7 +468,9 @@ impl Inner {
             .name(String::from("probe"))
             .spawn(ask)
         {
-            let reason = format!("the system gives no thread: {error}");
+            let reason = DriverFault::NotAsked {
+                message: error.to_string(),
+            };
             self.driver_answered(Err(Unavailable::DriverBroken { reason }));
         }
     }

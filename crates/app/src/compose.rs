@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use candor_backend::{Backend, Precision, Unavailable};
 use candor_cpu::{CpuBackend, CpuConfig};
+#[cfg(test)]
+pub(crate) use candor_cuda::understand;
 use candor_cuda::{Cards, CudaBackend};
 
 pub use candor_cuda::{CudaDevice, PROBE_ARGUMENT, PROBE_LIMIT, ProbeCommand, find, probe_child};

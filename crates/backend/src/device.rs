@@ -24,6 +24,70 @@ pub struct DeviceInfo {
     pub memory_bytes: Option<u64>,
 }
 
+/// What is wrong with a driver that is there. `Display` says it in a few words, for brackets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriverFault {
+    /// The loader refuses its library.
+    #[error("its library does not load: {message}")]
+    DoesNotLoad {
+        /// As the loader says.
+        message: String,
+    },
+    /// A function that every driver has is missing.
+    #[error("its library lacks {function}")]
+    Incomplete {
+        /// Which.
+        function: String,
+    },
+    /// A call failed.
+    #[error("{}{call} failed with code {code}", meaning(*words))]
+    Failed {
+        /// What the code means, where that is known.
+        words: Option<&'static str>,
+        /// The function.
+        call: String,
+        /// Its answer.
+        code: u32,
+    },
+    /// It hangs.
+    #[error("it did not answer within {seconds} seconds")]
+    Late {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// It took the process that asked with it.
+    #[error("it crashed when it was asked: {end}")]
+    Crashed {
+        /// How that process ended.
+        end: String,
+    },
+    /// Nothing was understood of what it said, or nothing came.
+    #[error("its check gave no answer")]
+    NoAnswer,
+    /// The system did not pass its answer on.
+    #[error("its answer could not be read: {message}")]
+    Unread {
+        /// As the system says.
+        message: String,
+    },
+    /// Nobody could ask it.
+    #[error("the check of it could not be started: {message}")]
+    NotAsked {
+        /// As the system says.
+        message: String,
+    },
+    /// It stopped working while it was used.
+    #[error("{reason}")]
+    Lost {
+        /// In plain words.
+        reason: String,
+    },
+}
+
+fn meaning(words: Option<&str>) -> String {
+    words.map_or_else(String::new, |words| format!("{words}; "))
+}
+
 /// Why a device cannot be used. A value, not an error: it is the reason for a fallback, and the
 /// user reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +103,8 @@ pub enum Unavailable {
     },
     /// The driver is there and does not work.
     DriverBroken {
-        /// In plain words.
-        reason: String,
+        /// What is wrong with it.
+        reason: DriverFault,
     },
     /// The driver sees no card.
     NoDevice,

@@ -26,7 +26,7 @@ pub use candor_arch::KvType;
 
 pub use batch::{Batch, Feed, Row, RowOutput, Rows, SlotId, Want};
 pub use cancel::CancelToken;
-pub use device::{DeviceInfo, DeviceKind, Unavailable};
+pub use device::{DeviceInfo, DeviceKind, DriverFault, Unavailable};
 pub use error::{LoadError, OpenError, SessionError};
 pub use model::{
     Backend, Loaded, Model, OpenOptions, Part, Precision, Progress, Step, Unsupported,

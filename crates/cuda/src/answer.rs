@@ -1,9 +1,9 @@
 //! What the child process answers, and the words it becomes.
 
-use candor_backend::Unavailable;
+use candor_backend::{DriverFault, Unavailable};
 use serde::{Deserialize, Serialize};
 
-use crate::codes::failure;
+use crate::codes::words;
 
 /// The oldest driver that will do, as CUDA counts: the kernels are PTX 8.0, which drivers know since
 /// CUDA 12.0.
@@ -97,19 +97,21 @@ pub(crate) enum Answer {
 
 impl Answer {
     pub(crate) fn into_devices(self) -> Result<Vec<CudaDevice>, Unavailable> {
-        let broken = |reason| Unavailable::DriverBroken { reason };
+        let broken = |reason: DriverFault| Unavailable::DriverBroken { reason };
         Err(match self {
             Self::Devices { devices } => return Ok(devices),
             Self::NoDriver => Unavailable::NoDriver,
-            Self::DoesNotLoad { message } => {
-                broken(format!("its library does not load: {message}"))
-            }
-            Self::Incomplete { function } => broken(format!("its library lacks {function}")),
+            Self::DoesNotLoad { message } => broken(DriverFault::DoesNotLoad { message }),
+            Self::Incomplete { function } => broken(DriverFault::Incomplete { function }),
             Self::TooOld { version } => Unavailable::DriverTooOld {
                 found: branch(version),
                 needed: String::from(BRANCH_NEEDED),
             },
-            Self::Failed { call, code } => broken(failure(&call, code.unsigned_abs())),
+            Self::Failed { call, code } => {
+                let code = code.unsigned_abs();
+                let words = words(code);
+                broken(DriverFault::Failed { words, call, code })
+            }
             Self::NoDevice => Unavailable::NoDevice,
             Self::CardTooOld { name, capability } => Unavailable::DeviceTooOld {
                 device: name,
@@ -143,18 +145,34 @@ mod tests {
         check_devices(answer, Err(want));
     }
 
+    /// With a broken driver's fault in the words that are read.
+    fn as_said(
+        found: Result<Vec<CudaDevice>, Unavailable>,
+    ) -> Result<Vec<CudaDevice>, Unavailable> {
+        found.map_err(|why| match why {
+            Unavailable::DriverBroken { reason } => Unavailable::DriverBroken {
+                reason: DriverFault::Lost {
+                    reason: reason.to_string(),
+                },
+            },
+            other => other,
+        })
+    }
+
     #[track_caller]
     fn check_devices(answer: Answer, want: Result<Vec<CudaDevice>, Unavailable>) {
         let line = serde_json::to_string(&answer).unwrap();
         let back: Answer = serde_json::from_str(&line).unwrap();
         assert_eq!(back, answer);
-        assert_eq!(back.into_devices(), want);
+        assert_eq!(as_said(back.into_devices()), as_said(want));
     }
 
     #[test]
     fn each_answer_crosses_and_becomes_its_own_reason() {
         let broken = |reason: &str| Unavailable::DriverBroken {
-            reason: String::from(reason),
+            reason: DriverFault::Lost {
+                reason: String::from(reason),
+            },
         };
         let old = |found: &str| Unavailable::DriverTooOld {
             found: String::from(found),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use candor_arch::{Graph, check};
 use candor_backend::{
-    Backend, DeviceInfo, DeviceKind, KvType, LoadError, Loaded, Model, OpenOptions, Part,
-    Precision, Progress, Unavailable, Unsupported,
+    Backend, DeviceInfo, DeviceKind, DriverFault, KvType, LoadError, Loaded, Model, OpenOptions,
+    Part, Precision, Progress, Unavailable, Unsupported,
 };
 use candor_modelfile::Index;
 
@@ -90,6 +90,7 @@ fn check_model(model: &Model) -> Result<(), LoadError> {
 impl Backend for CudaBackend {
     fn probe(&self) -> Result<DeviceInfo, Unavailable> {
         if let Some(reason) = self.cards.lost(self.device.ordinal) {
+            let reason = DriverFault::Lost { reason };
             return Err(Unavailable::DriverBroken { reason });
         }
         let (major, minor) = self.device.capability;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use candor_backend::Unavailable;
+use candor_backend::{DriverFault, Unavailable};
 
 use crate::answer::{Answer, CudaDevice};
 use crate::driver;
@@ -46,9 +46,9 @@ pub fn find(command: &ProbeCommand, limit: Duration) -> Result<Vec<CudaDevice>, 
         .spawn();
     match child {
         Ok(child) => await_answer(child, limit),
-        Err(error) => Err(broken(format!(
-            "the check of it could not be started: {error}"
-        ))),
+        Err(error) => Err(broken(DriverFault::NotAsked {
+            message: error.to_string(),
+        })),
     }
 }
 
@@ -59,7 +59,7 @@ pub fn find(command: &ProbeCommand, limit: Duration) -> Result<Vec<CudaDevice>, 
 pub fn understand(line: &str) -> Result<Vec<CudaDevice>, Unavailable> {
     match serde_json::from_str::<Answer>(line.trim()) {
         Ok(answer) => answer.into_devices(),
-        Err(_) => Err(broken(String::from("its check gave no answer"))),
+        Err(_) => Err(broken(DriverFault::NoAnswer)),
     }
 }
 
@@ -71,7 +71,7 @@ pub fn probe_child() -> String {
 
 fn await_answer(mut child: Child, limit: Duration) -> Result<Vec<CudaDevice>, Unavailable> {
     let Some(stdout) = child.stdout.take() else {
-        return Err(broken(String::from("the check of it gave no answer")));
+        return Err(broken(DriverFault::NoAnswer));
     };
     let (sender, receiver) = mpsc::channel();
     // The thread ends with the child, whose end closes the pipe.
@@ -86,14 +86,13 @@ fn await_answer(mut child: Child, limit: Duration) -> Result<Vec<CudaDevice>, Un
             // A child that has just ended cannot be killed, which is as good.
             let _ = child.kill();
             reap(child);
-            Err(broken(format!(
-                "it did not answer within {} seconds",
-                limit.as_secs_f32().ceil()
-            )))
+            Err(broken(DriverFault::Late {
+                seconds: limit.as_secs_f32().ceil() as u64,
+            }))
         }
         Ok(Err(error)) => {
             reap(child);
-            Err(broken(format!("its answer could not be read: {error}")))
+            Err(broken(unread(&error)))
         }
         Ok(Ok(text)) => answered(&text, child),
     }
@@ -112,8 +111,10 @@ fn answered(text: &str, mut child: Child) -> Result<Vec<CudaDevice>, Unavailable
     }
     // It closed its output without an answer, so it has ended or is about to.
     Err(broken(match child.wait() {
-        Ok(status) => format!("it crashed when it was asked: {}", end_of(status)),
-        Err(error) => format!("its answer could not be read: {error}"),
+        Ok(status) => DriverFault::Crashed {
+            end: end_of(status),
+        },
+        Err(error) => unread(&error),
     }))
 }
 
@@ -129,6 +130,12 @@ fn end_of(status: ExitStatus) -> String {
     }
 }
 
-fn broken(reason: String) -> Unavailable {
+fn unread(error: &std::io::Error) -> DriverFault {
+    DriverFault::Unread {
+        message: error.to_string(),
+    }
+}
+
+fn broken(reason: DriverFault) -> Unavailable {
     Unavailable::DriverBroken { reason }
 }

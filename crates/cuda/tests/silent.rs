@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use candor_backend::{
-    Backend, Batch, CancelToken, LoadError, Loaded, Outcome, Part, Progress, Rows, Session,
-    SessionError, Step, Unavailable, Want,
+    Backend, Batch, CancelToken, DriverFault, LoadError, Loaded, Outcome, Part, Progress, Rows,
+    Session, SessionError, Step, Unavailable, Want,
 };
 use candor_cuda::{Cards, CudaBackend, Patience};
 use candor_engine::{EngineHandle, EngineState, Event, WhyNot};
@@ -68,7 +68,9 @@ fn check_load(library: Library, call: &str, words: &str) {
     assert_eq!(
         again.probe(),
         Err(Unavailable::DriverBroken {
-            reason: reason.clone()
+            reason: DriverFault::Lost {
+                reason: reason.clone()
+            }
         }),
         "another backend of the process knows it too"
     );

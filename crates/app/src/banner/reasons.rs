@@ -115,7 +115,7 @@ fn no_card(why: &Unavailable) -> Phrase {
         Unavailable::DriverBroken { reason } => phrase!(
             "the NVIDIA driver does not answer ({reason})",
             "der NVIDIA-Treiber antwortet nicht ({reason})",
-            reason,
+            reason = Phrase::of(reason),
         ),
         Unavailable::NoDevice => phrase!(
             "the driver sees no NVIDIA card",

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use candor_backend::{Arithmetic, DeviceKind, Numerics, Unavailable, Unsupported};
+use candor_backend::{Arithmetic, DeviceKind, DriverFault, Numerics, Unavailable, Unsupported};
 use candor_engine::{
     Basis, FirstBad, Located, Mode, NodeDistance, NotJudged, Report, VerdictId, WhyNot, guard::Path,
 };
@@ -250,7 +250,7 @@ fn no_driver() -> Vec<Reason> {
         needed: text("525"),
     };
     let broken = Unavailable::DriverBroken {
-        reason: text("it hangs"),
+        reason: DriverFault::Late { seconds: 8 },
     };
     vec![
         (
@@ -269,7 +269,7 @@ fn no_driver() -> Vec<Reason> {
         ),
         (
             No(broken),
-            "the NVIDIA driver does not answer (it hangs)",
+            "the NVIDIA driver does not answer (it did not answer within 8 seconds)",
             Some("restart the computer; reinstall the driver"),
             Attention,
             again,

@@ -19,7 +19,9 @@ mod vocabulary;
 
 pub use bandwidth::read_bandwidth;
 pub use candor_arch::limits::CONTEXT_MAX;
-pub use candor_backend::{DeviceInfo, DeviceKind, KvType, Precision, Step, Unavailable};
+pub use candor_backend::{
+    DeviceInfo, DeviceKind, DriverFault, KvType, Precision, Step, Unavailable,
+};
 pub use candor_engine::direct::{DecodeRun, Direct, DirectError};
 pub use candor_engine::{
     CONTEXT_TOKENS_DEFAULT, CancelToken, Constraint, EndTokens, EngineHandle, Event, FinishReason,

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use candor_app::headless::{BackendWish, Choice, ChosenCards, CudaDevice, Mode, Unavailable};
+use candor_app::headless::{
+    BackendWish, Choice, ChosenCards, CudaDevice, DriverFault, Mode, Unavailable,
+};
 use candor_backend::SessionError;
 use candor_testkit::scripted::{Fault, LoadFault, Script};
 use serde_json::json;
@@ -31,25 +33,35 @@ fn without_a_card_each_reason_is_said_in_its_own_words() {
         (
             BackendWish::Auto,
             Unavailable::DriverBroken {
-                reason: text("it failed with code 999"),
+                reason: DriverFault::Failed {
+                    words: None,
+                    call: text("cuInit"),
+                    code: 999,
+                },
             },
         ),
         (
             BackendWish::Auto,
             Unavailable::DriverBroken {
-                reason: text("its library and its module are of different versions"),
+                reason: DriverFault::Failed {
+                    words: Some("its library and its module are of different versions: "),
+                    call: text("cuInit"),
+                    code: 803,
+                },
             },
         ),
         (
             BackendWish::Auto,
             Unavailable::DriverBroken {
-                reason: text("the check of it did not answer within 8 seconds"),
+                reason: DriverFault::Late { seconds: 8 },
             },
         ),
         (
             BackendWish::Auto,
             Unavailable::DriverBroken {
-                reason: text("the check of it crashed"),
+                reason: DriverFault::Crashed {
+                    end: text("signal 11"),
+                },
             },
         ),
         (BackendWish::Auto, Unavailable::NoDevice),

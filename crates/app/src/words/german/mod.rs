@@ -4,6 +4,7 @@
 //! What the system, a driver or a library said stays as it was said.
 
 mod advice;
+mod driver;
 mod engine;
 mod file;
 mod model;

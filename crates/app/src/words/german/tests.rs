@@ -12,6 +12,7 @@ use candor_text::{Builtin, Fallback, StopError, TemplateError, TokenizerError};
 use super::*;
 use crate::words::says_the_same;
 
+mod driver;
 mod file;
 
 /// Every text that is filled in has a number in it, so that one that is left out is missed.
