@@ -1,5 +1,5 @@
 //! What was measured so far: one line of JSON for each run of both engines, in the build folder. A
-//! measurement that was broken off goes on where it stood, as long as the program is the same.
+//! measurement that was broken off goes on where it stood, as long as the kernels are the same.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Pair, Setting, number};
+use crate::command;
 
 /// Both engines, once, in turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Run {
-    /// Of Candor's program; see [`build_of`].
+    /// Of Candor's kernels; see [`kernels`].
     build: String,
     pub(super) model: String,
     pub(super) setting: Setting,
@@ -30,7 +31,7 @@ pub(super) struct Run {
     pub(super) bandwidth: f64,
 }
 
-/// The runs of one build.
+/// The runs with one state of the kernels.
 pub(super) struct Log {
     file: PathBuf,
     build: String,
@@ -42,9 +43,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Reads what was measured of the program before. Measures for so many minutes at most.
-    pub(super) fn open(file: PathBuf, candor: &Path, minutes: Option<u64>) -> Result<Self> {
-        let build = build_of(candor)?;
+    /// Reads what was measured of this state before. Measures for so many minutes at most.
+    pub(super) fn open(file: PathBuf, build: String, minutes: Option<u64>) -> Result<Self> {
         let text = fs::read_to_string(&file).unwrap_or_default();
         // A line that was cut off is measured again.
         let runs = text
@@ -101,11 +101,29 @@ pub(super) fn name(model: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// A program that is built again is another one.
-fn build_of(program: &Path) -> Result<String> {
-    let about = fs::metadata(program).with_context(|| program.display().to_string())?;
-    let built = about.modified()?.duration_since(SystemTime::UNIX_EPOCH)?;
-    Ok(format!("{}-{}", about.len(), built.as_millis()))
+/// The folders on which it depends how fast a token is computed.
+const KERNELS: [&str; 3] = ["crates/arch", "crates/cpu", "crates/quant"];
+
+/// The state of the kernels as git names it. What is not committed is a state of its own with every
+/// build.
+pub(super) fn kernels(program: &Path) -> Result<String> {
+    let mut state = String::new();
+    for folder in KERNELS {
+        let tree = command::program("git", &["rev-parse", "--short=10"]);
+        let tree = tree.argument(format!("HEAD:{folder}")).quiet_output()?;
+        state.push_str(tree.trim());
+        state.push('-');
+    }
+    let changed = command::program("git", &["status", "--porcelain", "--"]);
+    let changed = KERNELS
+        .iter()
+        .fold(changed, |git, folder| git.argument(folder));
+    if !changed.quiet_output()?.trim().is_empty() {
+        let about = fs::metadata(program).with_context(|| program.display().to_string())?;
+        let built = about.modified()?.duration_since(SystemTime::UNIX_EPOCH)?;
+        state.push_str(&built.as_millis().to_string());
+    }
+    Ok(state)
 }
 
 /// What is kept of a line that the program printed.
@@ -188,13 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_of_this_build_is_found_again() {
+    fn what_was_measured_of_this_state_is_found_again() {
         let folder = tempfile::tempdir().unwrap();
-        let (file, program) = (folder.path().join("log"), folder.path().join("program"));
-        fs::write(&program, "abc").unwrap();
-        let build = build_of(&program).unwrap();
+        let file = folder.path().join("log");
         let same = Run {
-            build,
+            build: String::from("this"),
             ..sample("m", SETTING, [2.0, 1.5])
         };
         let other = sample("m", SETTING, [1.0, 1.0]);
@@ -204,7 +220,7 @@ mod tests {
             format!("{}\n{}\n{{\"build\": \"1", lines[0], lines[1]),
         )
         .unwrap();
-        let log = Log::open(file, &program, None).unwrap();
+        let log = Log::open(file, String::from("this"), None).unwrap();
         assert_eq!(log.of("m", SETTING), [&same]);
         assert!(log.of("n", SETTING).is_empty());
     }

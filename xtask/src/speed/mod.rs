@@ -30,7 +30,7 @@ Usage: cargo xtask speed [--rounds N] [--only ratios|growth] [--minutes N] PROGR
                 two
 
 The pages are written after each run. What was measured stays in the build folder (speed.jsonl): called
-again with the same build, the command goes on where it stood.";
+again with the same kernels (crates/arch, cpu and quant), the command goes on where it stood.";
 
 /// Rounds where nothing is said.
 const ROUNDS: usize = 5;
@@ -148,7 +148,8 @@ pub(crate) fn speed(given: &[OsString]) -> Result<()> {
         candor: target.join("release").join("candor"),
         rounds,
     };
-    let mut log = Log::open(target.join("speed.jsonl"), &pair.candor, minutes)?;
+    let state = log::kernels(&pair.candor)?;
+    let mut log = Log::open(target.join("speed.jsonl"), state, minutes)?;
     let cores = std::thread::available_parallelism()?.get();
     if only != Only::Growth {
         ratios::measure(&pair, &mut log, models, cores)?;

@@ -66,8 +66,8 @@ pub(super) fn measure(pair: &Pair, log: &mut Log, models: &[PathBuf], cores: usi
 
 fn page(head: &str, log: &Log, models: &[String], settings: &[Setting]) -> String {
     let mut text = format!(
-        "# Speed beside llama.cpp, table\n\nWritten by `cargo xtask speed`. {head} Medians of the \
-         rounds, with the least and the greatest; Candor ÷ llama.cpp, above 1 Candor is faster, and of \
+        "# Speed beside llama.cpp\n\nWritten by `cargo xtask speed`. {head} Rounds of one state of the \
+         kernels stand together, whenever they were run. Medians of them, with the least and the greatest; Candor ÷ llama.cpp, above 1 Candor is faster, and of \
          memory below 1 it needs less.\n\n\
          | model | threads | context | rounds | reading {PROMPT} | writing | memory | Candor, tokens a \
          second | llama.cpp |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
