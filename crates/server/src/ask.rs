@@ -12,10 +12,11 @@ use candor_app::headless::{
 use candor_app::service::{Computed, Opened, Question, Tools};
 use serde_json::{Map, Value};
 
-use crate::course::{Course, Reader};
+use crate::course::{Course, Held, Reader};
 use crate::fault::{Fault, FaultKind};
 use crate::gate::Place;
 use crate::shared::Shared;
+use crate::told;
 
 /// Most replies to one request.
 pub(crate) const REPLIES_MAX: usize = 16;
@@ -52,6 +53,8 @@ pub(crate) enum Form {
     /// One call of a tool, written as a JSON object by which it is bound, whatever form the model
     /// knows.
     Call(Constraint),
+    /// Written within these bounds, which leave room for a call of one of these tools.
+    BoundOrCall(Constraint, Vec<String>),
 }
 
 /// What the model reads.
@@ -237,6 +240,7 @@ pub(crate) async fn ask(shared: &Shared, ask: Ask) -> Result<Answering, Fault> {
 /// It is full.
 pub(crate) fn enter(shared: &Shared, count: usize) -> Result<Place, Fault> {
     shared.used();
+    shared.keeps_model();
     let max = shared.gate.max();
     if count > max {
         let what = format!("asks for {count} replies; {max} at once are taken here");
@@ -270,6 +274,7 @@ enum Reading {
     Plain,
     Split { begins: String, tools: Tools },
     Call,
+    CallOr(Vec<String>),
 }
 
 impl Reading {
@@ -277,6 +282,7 @@ impl Reading {
         match self {
             Self::Plain => Reader::Plain,
             Self::Call => Reader::Call(String::new()),
+            Self::CallOr(names) => Reader::CallOr(Held::new(names.clone())),
             Self::Split { begins, tools } => {
                 let mut parser = opened.parser(tools.clone());
                 parser.push(begins);
@@ -300,6 +306,7 @@ fn begin(shared: &Shared, ask: Ask, cancel: &CancelToken) -> Result<Begun, Fault
         // What is bound from its first character on has no thoughts and no marks.
         Form::Bound(constraint) => (Some(constraint), Reading::Plain),
         Form::Call(constraint) => (Some(constraint), Reading::Call),
+        Form::BoundOrCall(constraint, names) => (Some(constraint), Reading::CallOr(names)),
     };
     // Who names a seed wants the same again, and only what was read is the same by every way.
     let reuse = match ask.sampling.seed {
@@ -349,7 +356,8 @@ fn read(shared: &Shared, opened: &Opened, input: Input) -> Result<Prompt, Fault>
     match input {
         Input::Ids(ids) => Ok(plain(ids)),
         Input::Text(text) => Ok(plain(opened.encode(&text, Ends::Chat).map_err(unreadable)?)),
-        Input::Chat(chat) => {
+        Input::Chat(mut chat) => {
+            let was_told = told::tell(opened.template(), &mut chat);
             let options = options(shared, &chat);
             let rendered = opened
                 .render(&chat.messages, &options)
@@ -361,7 +369,11 @@ fn read(shared: &Shared, opened: &Opened, input: Input) -> Result<Prompt, Fault>
                 },
                 ids: rendered.ids,
                 stop: rendered.end_strings,
-                fallback: rendered.fallback,
+                fallback: match rendered.fallback {
+                    None => was_told.then(|| String::from(told::TOLD)),
+                    Some(why) if was_told => Some(format!("{why}; {}", told::TOLD)),
+                    why => why,
+                },
             })
         }
     }

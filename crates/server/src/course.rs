@@ -48,6 +48,42 @@ pub(crate) enum Reader {
     Split(Box<ReplyParser>),
     /// As one JSON object that is a call; so far.
     Call(String),
+    /// As JSON that may be a call.
+    CallOr(Held),
+}
+
+/// JSON that is held back as long as it may be a call.
+pub(crate) struct Held {
+    /// Of the tools.
+    names: Vec<String>,
+    /// So far; none once it is no call.
+    text: Option<String>,
+}
+
+impl Held {
+    pub(crate) fn new(names: Vec<String>) -> Self {
+        Self {
+            names,
+            text: Some(String::new()),
+        }
+    }
+
+    /// Takes more, and gives what is no call.
+    fn push(&mut self, more: String) -> String {
+        let Some(text) = &mut self.text else {
+            return more;
+        };
+        text.push_str(&more);
+        let may_be = self.names.iter().any(|name| {
+            // As a bound reply writes it: without white space.
+            let begins = format!("{{\"name\":{},\"arguments\":{{", Value::from(name.as_str()));
+            begins.starts_with(text.as_str()) || text.starts_with(&begins)
+        });
+        match may_be {
+            true => String::new(),
+            false => self.text.take().unwrap_or_default(),
+        }
+    }
 }
 
 /// A call that was written as a JSON object; text, if a limit has cut it.
@@ -203,6 +239,10 @@ impl Course {
             _ if text.is_empty() => {}
             Reader::Plain => heard.push(Heard::Part(Part::Text(text))),
             Reader::Call(all) => all.push_str(&text),
+            Reader::CallOr(held) => {
+                let words = held.push(text);
+                self.tell(std::iter::once(Part::Text(words)), heard);
+            }
             Reader::Split(parser) => {
                 let pieces = parser.push(&text);
                 self.tell(pieces.into_iter().map(|piece| piece.part), heard);
@@ -219,6 +259,7 @@ impl Course {
                 .map(|piece| piece.part)
                 .collect(),
             Reader::Call(all) => vec![call(std::mem::take(all))],
+            Reader::CallOr(held) => held.text.take().map(call).into_iter().collect(),
         };
         self.tell(parts.into_iter(), heard);
     }

@@ -26,6 +26,7 @@ mod routes;
 mod shared;
 mod stream;
 mod switch;
+mod told;
 mod wire;
 
 pub use config::{Access, Patience, QUEUE_DEFAULT, ServerConfig};

@@ -251,10 +251,11 @@ async fn serve(
 }
 
 fn unload_if_idle(shared: &Shared) {
-    let Some(after) = shared.config.unload_after else {
-        return;
-    };
-    if u128::try_from(shared.idle_ms()).is_ok_and(|idle| idle >= after.as_millis()) {
+    let after = shared.config.unload_after;
+    let is_idle = after.is_some_and(|after| {
+        u128::try_from(shared.idle_ms()).is_ok_and(|idle| idle >= after.as_millis())
+    });
+    if shared.unloads_now() || is_idle {
         let source = Arc::clone(&shared.source);
         tokio::task::spawn_blocking(move || source.unload());
     }

@@ -1,7 +1,7 @@
 //! What all requests share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use candor_app::service::Source;
 
@@ -21,6 +21,8 @@ pub(crate) struct Inner {
     /// Where this run's names of answers begin.
     first_id: u64,
     ids: AtomicU64,
+    /// The last request wants the model's memory given back once nobody is inside.
+    unloads_soon: AtomicBool,
     /// When a request last began or ended, in milliseconds since 1970.
     used_ms: AtomicI64,
 }
@@ -45,6 +47,7 @@ impl Shared {
             metrics: Metrics::default(),
             first_id,
             ids: AtomicU64::new(0),
+            unloads_soon: AtomicBool::new(false),
             used_ms,
         }))
     }
@@ -68,6 +71,21 @@ impl Inner {
     /// Notes that the model is in use.
     pub(crate) fn used(&self) {
         self.used_ms.store(self.now_ms(), Ordering::Relaxed);
+    }
+
+    /// A request has come: what one before it wanted of the model's memory counts no more.
+    pub(crate) fn keeps_model(&self) {
+        self.unloads_soon.store(false, Ordering::SeqCst);
+    }
+
+    /// Has the model's memory given back once nobody is inside.
+    pub(crate) fn unload_soon(&self) {
+        self.unloads_soon.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it is to be given back now; said once.
+    pub(crate) fn unloads_now(&self) -> bool {
+        self.gate.inside() == 0 && self.unloads_soon.swap(false, Ordering::SeqCst)
     }
 
     /// How long nobody has used the model, in milliseconds; 0 while somebody does.

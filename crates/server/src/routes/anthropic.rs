@@ -11,6 +11,7 @@ use crate::body;
 use crate::fault::{Api, Fault, FaultKind};
 use crate::shared::Shared;
 use crate::stream::{stream, whole};
+use crate::told;
 use crate::wire::anthropic::{self, Events};
 use crate::wire::fields::Fields;
 
@@ -40,6 +41,8 @@ pub(super) async fn count_tokens(State(shared): State<Shared>, request: Request)
         };
         let options = options(&shared, &chat);
         let json = super::plain::with_model(&shared, wanted.model, move |opened| {
+            let mut chat = chat;
+            told::tell(opened.template(), &mut chat);
             let rendered = opened.render(&chat.messages, &options);
             let rendered = rendered.map_err(candor_app::service::NotAsked::Text)?;
             Ok(json!({ "input_tokens": rendered.ids.len() }))

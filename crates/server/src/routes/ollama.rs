@@ -179,6 +179,9 @@ async fn answer(shared: &Shared, request: Request, kind: Kind) -> Result<Respons
         return without_words(shared, wanted, kind).await;
     };
     let mut answering = ask(shared, wish).await?;
+    if wanted.unloads {
+        shared.unload_soon();
+    }
     if wanted.streams {
         return Ok(stream(answering, Lines::new(kind)));
     }
@@ -195,14 +198,20 @@ async fn without_words(
 ) -> Result<Response, Fault> {
     let now_ms = shared.now_ms();
     if wanted.unloads {
-        let source = std::sync::Arc::clone(&shared.source);
-        // Somebody else's reply is not ended for it.
-        if shared.gate.inside() == 0 {
+        let name = wanted.model.unwrap_or_default();
+        let listed = super::listed(shared).await;
+        if !name.is_empty() && !listed.iter().any(|listed| listed.id == wanted_id(&name)) {
+            let message = format!("model '{name}' not found");
+            return Err(Fault::new(FaultKind::NoModel, message));
+        }
+        // Somebody else's reply is not ended for it: then the last who leaves gives it back.
+        shared.unload_soon();
+        if shared.unloads_now() {
+            let source = std::sync::Arc::clone(&shared.source);
             tokio::task::spawn_blocking(move || source.unload())
                 .await
                 .ok();
         }
-        let name = wanted.model.unwrap_or_default();
         return Ok(Json(ollama::without_words(kind, &name, now_ms, true)).into_response());
     }
     let json = super::plain::with_model(shared, wanted.model, move |opened| {

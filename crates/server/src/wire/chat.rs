@@ -5,7 +5,7 @@ use candor_app::headless::Constraint;
 use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
-use crate::ask::{Ask, Chat, Form};
+use crate::ask::{Ask, Chat, Form, Input};
 use crate::fault::Fault;
 
 /// Most messages of a conversation. The context ends it long before.
@@ -243,13 +243,52 @@ pub(crate) fn choose(
                     "asks for a call of a tool that is not there",
                 ));
             }
-            let schema = match calls.as_slice() {
-                [one] => one.clone(),
-                several => json!({ "anyOf": several }),
-            };
             chat.tools = tools;
-            Ok(Form::Call(Constraint::JsonSchema(schema)))
+            Ok(Form::Call(Constraint::JsonSchema(any_of(calls))))
         }
+    }
+}
+
+/// A schema that one of these fits.
+fn any_of(mut schemas: Vec<Value>) -> Value {
+    if schemas.len() == 1 {
+        return schemas.remove(0);
+    }
+    for (i, schema) in schemas.iter_mut().enumerate() {
+        place_at(schema, &format!("/anyOf/{i}"));
+    }
+    json!({ "anyOf": schemas })
+}
+
+/// Makes a schema one for its place in a larger one.
+fn place_at(schema: &mut Value, place: &str) {
+    if let Value::Object(fields) = schema {
+        // It is no document of its own any more.
+        fields.remove("$schema");
+        fields.remove("$id");
+    }
+    rebase(schema, place);
+}
+
+/// References of a schema into itself.
+fn rebase(schema: &mut Value, place: &str) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(|item| rebase(item, place)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match (name.as_str(), value) {
+                    ("$ref", Value::String(to)) => {
+                        if let Some(path) = to.strip_prefix('#') {
+                            *to = format!("#{place}{path}");
+                        }
+                    }
+                    // What stands there is no schema.
+                    ("enum" | "const" | "default" | "examples", _) => {}
+                    (_, value) => rebase(value, place),
+                }
+            }
+        }
+        _ => {}
     }
 }
 
@@ -259,9 +298,10 @@ fn call_schema(tool: &Value) -> Value {
     let parameters = function
         .get("parameters")
         .filter(|schema| schema.is_object());
-    let parameters = parameters
+    let mut parameters = parameters
         .cloned()
         .unwrap_or_else(|| json!({ "type": "object" }));
+    place_at(&mut parameters, "/properties/arguments");
     json!({
         "type": "object",
         "properties": {
@@ -340,9 +380,29 @@ pub(crate) fn grammar(fields: &Fields<'_>, ask: &mut Ask) -> Result<(), Fault> {
 }
 
 fn bind(ask: &mut Ask, constraint: Constraint) {
-    if ask.form == Form::Free {
-        ask.form = Form::Bound(constraint);
+    if ask.form != Form::Free {
+        return;
     }
+    let tools = match &ask.input {
+        Input::Chat(chat) => chat.tools.as_slice(),
+        Input::Text(_) | Input::Ids(_) => &[],
+    };
+    // Who offers tools wants the form of what is said, not that nothing can be called.
+    let constraint = match constraint {
+        Constraint::JsonSchema(schema) if !tools.is_empty() => {
+            let calls = tools.iter().map(call_schema);
+            Constraint::JsonSchema(any_of(std::iter::once(schema).chain(calls).collect()))
+        }
+        other => other,
+    };
+    let name = |tool: &Value| Some(tool["function"]["name"].as_str()?.to_owned());
+    let names: Vec<String> = tools.iter().filter_map(name).collect();
+    ask.form = match (names.is_empty(), &constraint) {
+        (false, Constraint::JsonSchema(_) | Constraint::JsonObject) => {
+            Form::BoundOrCall(constraint, names)
+        }
+        _ => Form::Bound(constraint),
+    };
 }
 
 /// How many of the best tokens are kept; 0 and less keep all.

@@ -100,16 +100,28 @@ fn refuse_images(fields: &Fields<'_>) -> Result<(), Fault> {
 
 /// A request without words loads a model, or unloads it with `keep_alive` 0.
 fn without_ask(fields: &Fields<'_>) -> Result<Request, Fault> {
-    let zero = [json!(0), json!("0"), json!("0s"), json!("0m")];
-    let unloads = fields
-        .raw("keep_alive")
-        .is_some_and(|value| zero.contains(value));
     Ok(Request {
         ask: None,
         model: super::plain::model(fields)?,
-        unloads,
+        unloads: unloads(fields)?,
         streams: false,
     })
+}
+
+/// Whether the model is kept no longer than for this request; other times are the server's own.
+fn unloads(fields: &Fields<'_>) -> Result<bool, Fault> {
+    let is_time = |text: &str| {
+        text.trim_start_matches('-')
+            .starts_with(|c: char| c.is_ascii_digit())
+    };
+    match fields.raw("keep_alive") {
+        None => Ok(false),
+        Some(Value::Number(number)) => Ok(number.as_f64() == Some(0.0)),
+        Some(Value::String(text)) if is_time(text) => Ok(text
+            .chars()
+            .all(|c| matches!(c, '0' | '.' | 'h' | 'm' | 's'))),
+        Some(_) => Err(fields.wrong("keep_alive", "has to be a time, such as \"5m\", or seconds")),
+    }
 }
 
 fn thinking(fields: &Fields<'_>) -> Result<Map<String, Value>, Fault> {
@@ -145,7 +157,7 @@ fn request(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
     Ok(Request {
         model: ask.model.clone(),
         ask: Some(ask),
-        unloads: false,
+        unloads: unloads(fields)?,
         streams: fields.flag("stream")?.unwrap_or(true),
     })
 }

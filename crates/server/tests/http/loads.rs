@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use candor_testkit::scripted::Fault;
 use candor_testkit::{Damage, TinyModel};
 use serde_json::json;
 
@@ -159,4 +160,48 @@ fn an_idle_model_gives_its_memory_back_and_comes_again() {
         desk.post("/v1/chat/completions", &body).answer().status,
         200
     );
+}
+
+#[test]
+fn a_model_is_kept_no_longer_than_a_client_says() {
+    let body = |keep: serde_json::Value| {
+        json!({
+            "model": "tiny", "prompt": "Hello", "stream": false, "keep_alive": keep,
+            "options": { "temperature": 0, "num_predict": 4 },
+        })
+    };
+    let given_back = |desk: &Desk| desk.script.counts().weights_alive == 0;
+    for streams in [false, true] {
+        let desk = Desk::new();
+        for keep in [json!("5m"), json!(300), json!(-1), json!("-1s")] {
+            let answer = desk.post("/api/generate", &body(keep)).answer();
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+        let mut last = body(json!(0));
+        last["stream"] = json!(streams);
+        assert_eq!(desk.post("/api/generate", &last).answer().status, 200);
+        wait_until("the memory is given back", || given_back(&desk));
+        // It comes again, and stays.
+        assert_eq!(desk.chat("Hello", 2).chars().count(), 2);
+    }
+    let desk = Desk::new();
+    for keep in [json!("banana"), json!([1]), json!(true)] {
+        let answer = desk.post("/api/generate", &body(keep)).answer();
+        assert_eq!(answer.status, 400, "{}", answer.text());
+    }
+    let unload = |name: &str| {
+        let body = json!({ "model": name, "keep_alive": 0 });
+        desk.post("/api/generate", &body).answer()
+    };
+    assert_eq!(unload("nobody").status, 404);
+    assert!(!given_back(&desk));
+    // Whoever is inside is not cut off; the last who leaves gives it back.
+    desk.script.at_forward(0, Fault::Stall);
+    let inside = desk.post("/v1/chat/completions", &chat("Hello", 3));
+    desk.script.wait_until_stalled();
+    assert_eq!(unload("tiny").json()["done_reason"], json!("unload"));
+    assert!(!given_back(&desk));
+    desk.script.release();
+    assert_eq!(inside.answer().status, 200);
+    wait_until("the memory is given back", || given_back(&desk));
 }

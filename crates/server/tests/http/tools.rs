@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::desk::{Desk, chat, reply};
 
 fn schema() -> Value {
     json!({
@@ -75,4 +75,114 @@ fn a_call_for_clients_of_responses_is_an_item_of_its_own() {
     assert_eq!(item["type"], json!("function_call"), "{last}");
     assert_eq!(item["arguments"].as_str(), arguments, "{events:?}");
     check(&item["name"], arguments.unwrap());
+}
+
+/// What a model that is bound writes, and what a client is told of it.
+fn check_bound(format: &Value, written: &str, is_call: bool) {
+    for streams in [false, true] {
+        let desk = Desk::new();
+        reply(&desk, written.as_bytes());
+        let mut body = chat("Hello", 200);
+        body["stream"] = json!(streams);
+        body["response_format"] = format.clone();
+        body["tools"] = json!([{ "type": "function", "function": {
+            "name": "weather", "parameters": schema(),
+        } }]);
+        let answer = desk.post("/v1/chat/completions", &body).answer();
+        let what = format!("{format} {written} {streams}: {}", answer.text());
+        assert_eq!(answer.status, 200, "{what}");
+        let (message, events) = match streams {
+            true => ("delta", answer.events()),
+            false => ("message", vec![answer.json()]),
+        };
+        let choices: Vec<&Value> = events.iter().map(|event| &event["choices"][0]).collect();
+        let said = choices
+            .iter()
+            .filter_map(|choice| choice[message]["content"].as_str());
+        let said: String = said.collect();
+        let mut calls = choices
+            .iter()
+            .map(|choice| &choice[message]["tool_calls"][0]["function"])
+            .filter(|call| call.is_object());
+        let end = choices
+            .iter()
+            .find_map(|choice| choice["finish_reason"].as_str());
+        if is_call {
+            assert_eq!((said.as_str(), end), ("", Some("tool_calls")), "{what}");
+            let call = calls.next().unwrap_or_else(|| panic!("{what}"));
+            check(&call["name"], call["arguments"].as_str().unwrap());
+        } else {
+            assert_eq!((said.as_str(), end), (written, Some("stop")), "{what}");
+            assert!(calls.next().is_none(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_form_of_what_is_said_leaves_room_for_a_call() {
+    let object = json!({ "type": "json_object" });
+    // With a reference into itself, as generators of schemas write them.
+    let bird = json!({ "type": "json_schema", "json_schema": { "name": "b", "schema": {
+        "type": "object",
+        "properties": { "name": { "$ref": "#/$defs/Name" } },
+        "required": ["name"],
+        "$defs": { "Name": { "type": "string", "maxLength": 9 } },
+    } } });
+    let call = r#"{"name":"weather","arguments":{"city":"Oslo"}}"#;
+    for format in [&object, &bird] {
+        check_bound(format, call, true);
+        check_bound(format, r#"{"name":"owl"}"#, false);
+        check_bound(format, r#"{"name":"weather"}"#, false);
+    }
+    check_bound(&object, r#"{"name":"weathers","arguments":{}}"#, false);
+    check_bound(&object, r#"{"bird":1}"#, false);
+}
+
+#[test]
+fn references_of_a_tools_schema_hold_where_a_call_is_required() {
+    let tool = |name: &str| {
+        json!({ "type": "function", "function": { "name": name, "parameters": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": { "city": { "$ref": "#/$defs/City" } },
+            "required": ["city"],
+            "$defs": { "City": { "type": "string", "maxLength": 5 } },
+        } } })
+    };
+    for tools in [vec![tool("weather")], vec![tool("weather"), tool("time")]] {
+        let desk = Desk::new();
+        reply(&desk, br#"{"name":"weather","arguments":{"city":"Oslo"}}"#);
+        let mut body = chat("Hello", 200);
+        body["tools"] = json!(tools);
+        body["tool_choice"] = json!("required");
+        let answer = desk.post("/v1/chat/completions", &body).answer();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let json = answer.json();
+        let call = &json["choices"][0]["message"]["tool_calls"][0]["function"];
+        check(&call["name"], call["arguments"].as_str().unwrap());
+    }
+}
+
+#[test]
+fn a_template_that_does_not_speak_of_tools_is_told_and_the_client_hears_of_it() {
+    let desk = Desk::new();
+    let mut body = json!({
+        "model": "tiny", "max_tokens": 2, "temperature": 0,
+        "messages": [{ "role": "user", "content": "Hello" }],
+    });
+    let prompt = |body: &Value| {
+        let json = desk.post("/v1/messages", body).answer().json();
+        let usage = &json["usage"];
+        let read = |name: &str| usage[name].as_u64().unwrap();
+        let tokens = read("input_tokens") + read("cache_read_input_tokens");
+        (tokens, json["candor"]["template_fallback"].clone())
+    };
+    let (without, told) = prompt(&body);
+    assert_eq!(told, Value::Null);
+    body["tools"] = json!([{ "name": "weather", "input_schema": schema() }]);
+    let (with, told) = prompt(&body);
+    assert!(with > without + 40, "{with} {without}");
+    assert!(told.as_str().unwrap().contains("tools"), "{told}");
+    let counted = desk.post("/v1/messages/count_tokens", &body).answer();
+    assert_eq!(counted.json()["input_tokens"], json!(with));
 }
