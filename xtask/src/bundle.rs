@@ -1,5 +1,6 @@
 //! `cargo xtask bundle`: packages for Debian's and Fedora's families.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -57,7 +58,10 @@ pub(crate) fn bundle(extra: Extra) -> Result<()> {
     // The bundler builds the window alone; the packages hold both programs.
     command::cargo(&["build", "--release", "--package", "candor"]).run()?;
     let release = project::target()?.join("release");
-    let config = config(&release.join("candor"), starter.as_deref())?;
+    let packed = release.join("packed");
+    fs::create_dir_all(&packed).context("a folder for what is packed")?;
+    strip(&release.join("candor"), &packed.join("candor"))?;
+    let config = config(&release, starter.as_deref())?;
     let words = [
         "--yes",
         BUNDLER,
@@ -75,8 +79,21 @@ pub(crate) fn bundle(extra: Extra) -> Result<()> {
     Ok(())
 }
 
-/// What the bundler is told beside its own file: which other files go where.
-fn config(program: &Path, starter: Option<&Path>) -> Result<Value> {
+/// What is taken out of the programs: tables of lines, four fifths of each. The names of functions
+/// stay, so that a report of a fault still says where it was.
+const STRIP: [&str; 2] = ["strip", "--strip-debug"];
+
+fn strip(from: &Path, to: &Path) -> Result<()> {
+    let [program, word] = STRIP;
+    command::program(program, &[word, "-o"])
+        .argument(to)
+        .argument(from)
+        .run()
+}
+
+/// What the bundler is told beside its own file: which other files go where, and what it does to the
+/// window's program between building and packing it.
+fn config(release: &Path, starter: Option<&Path>) -> Result<Value> {
     let mut files = Map::new();
     let mut put = |place: String, file: &Path| -> Result<()> {
         let file = file.to_str().context("the project's path is no text")?;
@@ -84,7 +101,7 @@ fn config(program: &Path, starter: Option<&Path>) -> Result<Value> {
         Ok(())
     };
     let root = project::root();
-    put(PROGRAM.to_owned(), program)?;
+    put(PROGRAM.to_owned(), &release.join("packed/candor"))?;
     put(FILE_TYPES.1.to_owned(), &root.join(FILE_TYPES.0))?;
     for licence in LICENCES {
         put(format!("{DOCUMENTS}/{licence}"), &root.join(licence))?;
@@ -95,7 +112,14 @@ fn config(program: &Path, starter: Option<&Path>) -> Result<Value> {
     let package = json!({ "files": files, "desktopTemplate": root.join(DESKTOP) });
     let mut deb = package.clone();
     deb["depends"] = json!(DEPENDS);
-    Ok(json!({ "bundle": { "linux": { "deb": deb, "rpm": package } } }))
+    let window = release.join("candor-desktop");
+    let window = window.to_str().context("the project's path is no text")?;
+    // For a shell, which takes what stands between these as it is.
+    let quoted = format!("'{}'", window.replace('\'', r"'\''"));
+    Ok(json!({
+        "build": { "beforeBundleCommand": format!("{} {quoted}", STRIP.join(" ")) },
+        "bundle": { "linux": { "deb": deb, "rpm": package } },
+    }))
 }
 
 #[cfg(test)]
@@ -104,14 +128,19 @@ mod tests {
 
     #[test]
     fn both_kinds_of_package_hold_the_same() {
-        let (program, starter) = (Path::new("/t/candor"), Path::new("/m/s.gguf"));
+        let (release, starter) = (Path::new("/it's/release"), Path::new("/m/s.gguf"));
         for (starter, places) in [(None, 4), (Some(starter), 5)] {
-            let config = config(program, starter).expect("the paths are text");
+            let config = config(release, starter).expect("the paths are text");
+            // The window's program too is packed without its tables of lines.
+            assert_eq!(
+                config["build"]["beforeBundleCommand"],
+                r"strip --strip-debug '/it'\''s/release/candor-desktop'"
+            );
             for kind in ["deb", "rpm"] {
                 let files = config["bundle"]["linux"][kind]["files"].as_object();
                 let files = files.expect("a map of files");
                 assert_eq!(files.len(), places, "{kind}");
-                assert_eq!(files[PROGRAM], "/t/candor", "{kind}");
+                assert_eq!(files[PROGRAM], "/it's/release/packed/candor", "{kind}");
                 let placed = files.values().any(|file| file == "/m/s.gguf");
                 assert_eq!(placed, starter.is_some(), "{kind}");
                 let types = files[FILE_TYPES.1].as_str().expect("the file types");
