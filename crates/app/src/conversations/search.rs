@@ -27,17 +27,25 @@ impl Store {
     /// Where these words are found, the best first; the beginning of a word is enough. Titles come
     /// before messages.
     pub(crate) fn search(&self, words: &str) -> Result<Vec<Found>, Error> {
-        let words: String = words.chars().take(SEARCH_CHARS_MAX).collect();
-        let words: Vec<&str> = words
-            .split_whitespace()
-            .filter(|word| word.chars().any(char::is_alphanumeric))
-            .take(WORDS_MAX)
+        // What is pasted may hold signs that nobody sees; a NUL would end the index's question.
+        let is_seen = |letter: &char| letter.is_whitespace() || !letter.is_control();
+        let words: String = words
+            .chars()
+            .filter(is_seen)
+            .take(SEARCH_CHARS_MAX)
             .collect();
+        let is_spoken = |word: &&str| word.chars().any(char::is_alphanumeric);
+        let (spoken, signs): (Vec<&str>, Vec<&str>) = words.split_whitespace().partition(is_spoken);
+        // Signs beside words are how people write; by themselves they are what is looked for.
+        let only_signs = spoken.is_empty();
+        let mut words = if only_signs { signs } else { spoken };
+        words.truncate(WORDS_MAX);
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        // An index of words finds nothing in the middle of a text that has no spaces.
-        if words.iter().any(|word| word.chars().any(is_unspaced)) {
+        // An index of words finds nothing in the middle of a text that has no spaces, and no signs.
+        let is_unspaced = |word: &&str| word.chars().any(is_unspaced);
+        if only_signs || words.iter().any(is_unspaced) {
             return self.search_letters(&words);
         }
         let query = query_of(&words);
@@ -89,12 +97,14 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The same without the index: every title and message that has all of the words in it.
+    /// The same without the index: every title and message that has all of the words in it. Only
+    /// letters without marks are the same large and small.
     fn search_letters(&self, words: &[&str]) -> Result<Vec<Found>, Error> {
         let connection = self.connection();
         let mut found = Vec::new();
         let has_all = |column: &str| {
-            let has = (1..=words.len()).map(|place| format!("instr({column}, ?{place}) > 0"));
+            let has = (1..=words.len())
+                .map(|place| format!("instr(lower({column}), lower(?{place})) > 0"));
             has.collect::<Vec<_>>().join(" AND ")
         };
         let limit = format!("ORDER BY c.updated_ms DESC LIMIT {FOUND_MAX}");
@@ -174,7 +184,8 @@ fn pieces(marked: &str) -> Vec<Piece> {
 
 /// A part of a text around the first place of a word.
 fn around(text: &str, word: &str) -> String {
-    let at = text.find(word).unwrap_or_default();
+    let at = text.to_ascii_lowercase();
+    let at = at.find(&word.to_ascii_lowercase()).unwrap_or_default();
     let before: Vec<char> = text[..at].chars().rev().take(SNIPPET_CHARS).collect();
     let start = at - before.iter().map(|c| c.len_utf8()).sum::<usize>();
     let after = text[at..]
@@ -195,7 +206,11 @@ fn marked(text: &str, words: &[&str]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let (mut rest, mut before) = (text, String::new());
     while let Some(letter) = rest.chars().next() {
-        let word = words.iter().find(|word| rest.starts_with(**word));
+        let is_here = |word: &&&str| {
+            let here = rest.get(..word.len());
+            here.is_some_and(|here| here.eq_ignore_ascii_case(word))
+        };
+        let word = words.iter().find(is_here);
         let taken = word.map_or(letter.len_utf8(), |word| word.len());
         let (part, after) = rest.split_at(taken);
         if word.is_some() {

@@ -39,6 +39,7 @@ fn words_are_found_in_titles_and_messages_by_their_beginning() {
             "A small coffee, naïvely put: café.",
         ),
         ("潮汐", "为什么一天有两次潮汐？", "月亮的引力。"),
+        ("C++ or C#", "GPU測試 🙂 §5", "a++ and a--"),
     ];
     for (title, question, reply) in talks {
         let begun = store.ask(None, title, &asked(question), NOW).unwrap();
@@ -59,7 +60,16 @@ fn words_are_found_in_titles_and_messages_by_their_beginning() {
     check(&store, "\"cort", &["What is a \"[cortado]\"?"]);
     check(&store, "潮汐", &["[潮汐]!", "为什么一天有两次[潮汐]？"]);
     check(&store, "引力", &["月亮的[引力]。"]);
-    for nothing in ["", "  ", "?!", "\"", "NEAR AND NOT", "tides*) OR ("] {
+    // Signs alone are looked for; beside words they are how people write.
+    check(&store, "++", &["C[++] or C#!", "a[++] and a--"]);
+    check(&store, "🙂", &["GPU測試 [🙂] §5"]);
+    check(&store, "§", &["GPU測試 🙂 [§]5"]);
+    check(&store, "moon ?", &["The [Moon] pulls."]);
+    check(&store, "gpu測試", &["[GPU測試] 🙂 §5"]);
+    check(&store, "gpu 測", &["[GPU][測]試 🙂 §5"]);
+    // Signs that nobody sees are not looked for.
+    check(&store, "mo\0on pu\u{1}ll\0", &["The [Moon] [pulls]."]);
+    for nothing in ["", "  ", "\0", "?!", "\"", "NEAR AND NOT", "tides*) OR ("] {
         let found = store.search(nothing).unwrap();
         assert!(found.len() < 2, "{nothing:?}: {found:?}");
     }
