@@ -231,14 +231,14 @@ impl Worker {
 
     /// Goes on without the model, whose state nobody knows any more.
     fn break_down(&mut self, code: TurnCode, reason: String) {
-        // First: who hears that a reply has ended and asks again has to find that there is none.
+        self.drop_model();
         let why = WhyNoModel::Broken {
             reason: reason.clone(),
         };
         self.state.tell(EngineState::NoModel(why));
+        // Last: who hears that a reply has ended and asks again has to find that there is no model.
         // Where even that breaks down, the logs end themselves.
         guarded(|| self.end_all(code, &reason)).ok();
-        self.drop_model();
     }
 
     fn end_all(&mut self, code: TurnCode, message: &str) {
