@@ -98,6 +98,12 @@ impl Access {
     fn allows(&self, headers: &HeaderMap, origin: Option<&HeaderValue>) -> Result<(), Fault> {
         let forbidden = |message: String| Err(Fault::new(FaultKind::Forbidden, message));
         let text = |value: &HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
+        for name in [header::HOST, header::ORIGIN] {
+            // Which of them counts would be for each program to guess.
+            if headers.get_all(&name).iter().count() > 1 {
+                return forbidden(format!("the request has more than one `{name}`"));
+            }
+        }
         let host = headers.get(header::HOST).map(text).unwrap_or_default();
         if !self.knows_host(&host) {
             return forbidden(format!(
@@ -119,10 +125,14 @@ impl Access {
 
     /// A page of elsewhere can point a name of its own at this machine, but no address.
     fn knows_host(&self, host: &str) -> bool {
-        let name = match host.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((name, port)) => (name, port),
+            None => host.split_at(host.rfind(':').unwrap_or(host.len())),
         };
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+            return false;
+        }
         let is_named = |named: &String| named.eq_ignore_ascii_case(name);
         name.eq_ignore_ascii_case("localhost")
             || name.parse::<IpAddr>().is_ok()
@@ -175,6 +185,10 @@ mod tests {
             ("127.0.0.1.evil.example", false),
             ("localhost.evil.example:11711", false),
             ("", false),
+            ("[::1]evil.example", false),
+            ("[::1]:80.evil.example", false),
+            ("[::1", false),
+            ("localhost:evil", false),
         ];
         for (host, want) in cases {
             assert_eq!(access.knows_host(host), want, "{host:?}");

@@ -58,8 +58,9 @@ fn spell_out(message: &mut Value) {
     };
     let words = calls.iter().map(|call| {
         let function = &call["function"];
-        let call = json!({ "name": function["name"], "arguments": function["arguments"] });
-        format!("<tool_call>\n{call}\n</tool_call>")
+        // The name first, as the model is told to write it.
+        let (name, arguments) = (&function["name"], &function["arguments"]);
+        format!("<tool_call>\n{{\"name\": {name}, \"arguments\": {arguments}}}\n</tool_call>")
     });
     let before = (!said.is_empty()).then_some(said);
     let all: Vec<String> = before.into_iter().chain(words).collect();
@@ -97,7 +98,8 @@ mod tests {
                 said[0].0 == "system" && said[0].1.contains("\"weather\""),
                 "{said:?}"
             );
-            let call = "<tool_call>\n{\"arguments\":{\"n\":1},\"name\":\"weather\"}\n</tool_call>";
+            let call =
+                "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"n\":1}}\n</tool_call>";
             assert_eq!(said[1], ("user", "Hello"));
             assert_eq!(said[2].1, format!("So:\n{call}"));
             assert_eq!(said[3], ("user", "<tool_response>\nwarm\n</tool_response>"));

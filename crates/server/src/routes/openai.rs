@@ -87,11 +87,11 @@ pub(super) async fn responses(State(shared): State<Shared>, request: Request) ->
         let wanted = responses::request(&body::json(request).await?)?;
         let mut answering = ask(&shared, wanted.ask).await?;
         if wanted.streams {
-            return Ok(stream(answering, responses::Events::new()));
+            return Ok(stream(answering, responses::Events::new(wanted.asked)));
         }
         let replies = whole(&mut answering).await?;
         let reply = super::only(&replies)?;
-        Ok(Json(responses::answer(&answering, reply)).into_response())
+        Ok(Json(responses::answer(&answering, reply, wanted.asked)).into_response())
     };
     respond(Api::OpenAi, answer.await)
 }

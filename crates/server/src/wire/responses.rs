@@ -20,6 +20,8 @@ const ITEMS_MAX: usize = 10_000;
 pub(crate) struct Request {
     pub(crate) ask: Ask,
     pub(crate) streams: bool,
+    /// What the response repeats of it.
+    pub(crate) asked: Value,
 }
 
 /// A body of `/v1/responses`.
@@ -63,8 +65,37 @@ pub(crate) fn request(body: &Value) -> Result<Request, Fault> {
     }
     Ok(Request {
         ask,
+        asked: asked(&fields),
         streams: fields.flag("stream")?.unwrap_or(false),
     })
+}
+
+/// What a response repeats of its request, and what it says where that said nothing.
+fn asked(fields: &Fields<'_>) -> Value {
+    let mut all = json!({
+        "background": false,
+        "instructions": null,
+        "max_output_tokens": null,
+        "metadata": {},
+        "parallel_tool_calls": true,
+        "previous_response_id": null,
+        "reasoning": { "effort": null, "summary": null },
+        "store": false,
+        "temperature": null,
+        "text": { "format": { "type": "text" } },
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": null,
+        "truncation": "disabled",
+    });
+    // These are as they are, whatever was asked.
+    let fixed = ["parallel_tool_calls", "store", "truncation"];
+    for (name, value) in all.as_object_mut().into_iter().flatten() {
+        if let Some(asked) = fields.raw(name).filter(|_| !fixed.contains(&name.as_str())) {
+            *value = asked.clone();
+        }
+    }
+    all
 }
 
 fn messages(fields: &Fields<'_>) -> Result<Vec<Value>, Fault> {
@@ -172,30 +203,32 @@ fn usage(end: &End) -> Value {
     })
 }
 
-fn head(answering: &Answering, id: &str) -> Value {
-    json!({
-        "id": id,
-        "object": "response",
-        "created_at": answering.created_s,
-        "status": "in_progress",
-        "error": null,
-        "incomplete_details": null,
-        "instructions": null,
-        "metadata": {},
-        "model": answering.opened.id,
-        "output": [],
-        "parallel_tool_calls": true,
-        "tool_choice": "auto",
-        "tools": [],
-        "usage": null,
-    })
+fn head(answering: &Answering, id: &str, asked: Value) -> Value {
+    let mut response = asked;
+    response["id"] = json!(id);
+    response["object"] = json!("response");
+    response["created_at"] = json!(answering.created_s);
+    response["status"] = json!("in_progress");
+    response["error"] = Value::Null;
+    response["incomplete_details"] = Value::Null;
+    response["model"] = json!(answering.opened.id);
+    response["output"] = json!([]);
+    response["usage"] = Value::Null;
+    response
+}
+
+/// How far an item came whose reply has ended.
+fn status(end: &End) -> &'static str {
+    match end.finish {
+        Finish::Length => "incomplete",
+        Finish::Stop | Finish::StopString(_) => "completed",
+    }
 }
 
 /// The response once its reply has ended.
 fn ended(mut response: Value, output: Vec<Value>, end: &End, answering: &Answering) -> Value {
-    let is_whole = end.finish != Finish::Length;
-    response["status"] = json!(if is_whole { "completed" } else { "incomplete" });
-    if !is_whole {
+    response["status"] = json!(status(end));
+    if end.finish == Finish::Length {
         response["incomplete_details"] = json!({ "reason": "max_output_tokens" });
     }
     response["output"] = json!(output);
@@ -229,17 +262,22 @@ fn call_item(id: &str, call_id: &str, call: &ToolCall) -> Value {
 }
 
 /// A whole response.
-pub(crate) fn answer(answering: &Answering, reply: &Whole) -> Value {
+pub(crate) fn answer(answering: &Answering, reply: &Whole, asked: Value) -> Value {
     let id = |prefix: &str| answering.shared.fresh_id(prefix);
     let item = |part: &Part| match part {
         Part::Text(text) if text.trim().is_empty() => None,
-        Part::Text(text) => Some(message_item(&id("msg_"), "completed", Some(text))),
+        Part::Text(text) => Some(message_item(&id("msg_"), status(&reply.end), Some(text))),
         Part::Thinking(text) => Some(thoughts_item(&id("rs_"), Some(text))),
         Part::ToolCall(call) => Some(call_item(&id("fc_"), &id("call_"), call)),
         Part::TextWasThinking => None,
     };
     let output = reply.parts.iter().filter_map(item).collect();
-    ended(head(answering, &id("resp_")), output, &reply.end, answering)
+    ended(
+        head(answering, &id("resp_"), asked),
+        output,
+        &reply.end,
+        answering,
+    )
 }
 
 /// What kind of item is open in a stream.
@@ -258,7 +296,10 @@ struct Open {
 
 /// A stream of events.
 pub(crate) struct Events {
+    /// What was asked, and then the response.
     response: Value,
+    /// Of an item that is closed now.
+    status: &'static str,
     output: Vec<Value>,
     open: Option<Open>,
     /// Events so far.
@@ -267,9 +308,10 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(asked: Value) -> Self {
         Self {
-            response: Value::Null,
+            response: asked,
+            status: "completed",
             output: Vec::new(),
             open: None,
             number: 0,
@@ -371,7 +413,7 @@ impl Events {
                 events.push_str(&self.event("response.output_text.done", done));
                 let done = at(json!({ "content_index": 0, "part": text_part(&text) }));
                 events.push_str(&self.event("response.content_part.done", done));
-                message_item(&id, "completed", Some(&text))
+                message_item(&id, self.status, Some(&text))
             }
             Kind::Thoughts => {
                 let done = at(json!({ "summary_index": 0, "text": text }));
@@ -419,7 +461,7 @@ impl Shape for Events {
     fn begin(&mut self, answering: &Answering) -> String {
         let shared = answering.shared.clone();
         self.fresh_id = Box::new(move |prefix| shared.fresh_id(prefix));
-        self.response = head(answering, &(self.fresh_id)("resp_"));
+        self.response = head(answering, &(self.fresh_id)("resp_"), self.response.take());
         let data = json!({ "response": self.response });
         let mut events = self.event("response.created", data.clone());
         events.push_str(&self.event("response.in_progress", data));
@@ -437,6 +479,7 @@ impl Shape for Events {
     }
 
     fn end(&mut self, _reply: usize, end: &End, answering: &Answering) -> String {
+        self.status = status(end);
         let mut events = self.without();
         let (response, output) = (self.response.take(), std::mem::take(&mut self.output));
         let response = ended(response, output, end, answering);

@@ -32,6 +32,13 @@ fn a_page_of_elsewhere_gets_nothing() {
     check("", 403);
     check("Host: localhost\r\nOrigin: http://evil.example\r\n", 403);
     check("Host: localhost\r\nOrigin: null\r\n", 403);
+    // One that is right does not open the door for another beside it.
+    check("Host: localhost\r\nHost: evil.example\r\n", 403);
+    check("Host: [::1]evil.example\r\n", 403);
+    check(
+        "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n",
+        403,
+    );
     assert_eq!(desk.script.counts().submitted, 2);
 }
 

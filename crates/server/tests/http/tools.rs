@@ -74,6 +74,10 @@ fn a_call_for_clients_of_responses_is_an_item_of_its_own() {
     let item = &last["response"]["output"][0];
     assert_eq!(item["type"], json!("function_call"), "{last}");
     assert_eq!(item["arguments"].as_str(), arguments, "{events:?}");
+    // What was asked is repeated as it was asked.
+    for name in ["tools", "tool_choice", "max_output_tokens", "temperature"] {
+        assert_eq!(last["response"][name], body[name], "{name}");
+    }
     check(&item["name"], arguments.unwrap());
 }
 
@@ -185,4 +189,28 @@ fn a_template_that_does_not_speak_of_tools_is_told_and_the_client_hears_of_it() 
     assert!(told.as_str().unwrap().contains("tools"), "{told}");
     let counted = desk.post("/v1/messages/count_tokens", &body).answer();
     assert_eq!(counted.json()["input_tokens"], json!(with));
+}
+
+#[test]
+fn a_response_that_was_cut_says_so_of_its_item_too() {
+    for (tokens, status) in [(3, "incomplete"), (20, "completed")] {
+        for streams in [false, true] {
+            let desk = Desk::new();
+            reply(&desk, b"hello");
+            let body = json!({
+                "model": "tiny", "max_output_tokens": tokens, "temperature": 0, "input": "Hello",
+                "instructions": "Be brief.", "store": true, "stream": streams,
+            });
+            let answer = desk.post("/v1/responses", &body).answer();
+            let response = match streams {
+                true => answer.events().pop().unwrap()["response"].clone(),
+                false => answer.json(),
+            };
+            assert_eq!(response["status"], json!(status), "{response}");
+            assert_eq!(response["output"][0]["status"], json!(status), "{response}");
+            assert_eq!(response["instructions"], json!("Be brief."));
+            // Nothing is stored, whatever was asked.
+            assert_eq!(response["store"], json!(false));
+        }
+    }
 }
