@@ -86,6 +86,30 @@ fn backend(opened: &Opened) -> Value {
 /// Reads the texts one after the other. Dropped before the end, it stops.
 async fn embed(shared: &Shared, wanted: embeddings::Request) -> Result<Embedded, Fault> {
     let _place = enter(shared, 1)?;
+    let mut reading = Reading {
+        shared: shared.clone(),
+        was_left: true,
+    };
+    let found = read(shared, wanted).await;
+    reading.was_left = false;
+    found
+}
+
+/// Counts as abandoned when it is dropped before anything was answered.
+struct Reading {
+    shared: Shared,
+    was_left: bool,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if self.was_left {
+            self.shared.metrics.abandoned();
+        }
+    }
+}
+
+async fn read(shared: &Shared, wanted: embeddings::Request) -> Result<Embedded, Fault> {
     let cancel = CancelOnDrop(CancelToken::new());
     let (token, source) = (cancel.0.clone(), Arc::clone(&shared.source));
     let (texts, model) = (wanted.texts, wanted.model);

@@ -127,6 +127,7 @@ fn check_leaving_a_prompt(path: &str, body: &Value, written: usize) {
         desk.script.wait_until_stalled();
         sent.leave();
         stands_still(&desk, leaves_at);
+        assert_eq!(desk.metric("candor_abandoned_total"), 1, "{path}");
     }
 }
 
