@@ -106,9 +106,28 @@ struct Flip {
     tie: Tie,
 }
 
+impl Flip {
+    /// The tie with its input. A spot that asks for nothing has logits that are right, and shows none
+    /// of its nodes: its input passes. Where one asks, an input that was not shown is not right.
+    fn tie_at(&self, spot: Spot, asks: bool, beside: &Beside) -> Tie {
+        let shown = || beside.distances.get(&(spot, self.input)).copied();
+        Tie {
+            input: if asks {
+                shown().unwrap_or(f64::INFINITY)
+            } else {
+                0.0
+            },
+            ..self.tie
+        }
+    }
+}
+
 /// How near a tie was.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tie {
+    /// How far what went into the router is off. What is wrong before a router is no matter of its
+    /// choice, and comes in here.
+    pub(crate) input: f64,
     /// How far all numbers of a router are apart on both sides, in proportion.
     pub(crate) distance: f64,
     /// How far the reference's own numbers of the experts that were exchanged are apart, in units of
@@ -119,12 +138,15 @@ pub(crate) struct Tie {
 impl Tie {
     /// NaN is no tie.
     pub(crate) fn is_near(self, limits: &Limits) -> bool {
-        self.distance <= limits.router && self.gap <= limits.router_gap
+        self.input <= limits.router
+            && self.distance <= limits.router
+            && self.gap <= limits.router_gap
     }
 
     /// The further one of each.
     fn or_further(self, other: Self) -> Self {
         Self {
+            input: self.input.max(other.input),
             distance: self.distance.max(other.distance),
             gap: self.gap.max(other.gap),
         }
@@ -196,24 +218,19 @@ impl Question<'_> {
             for spot in cut.rows.clone().map(|position| cut.spot(position)) {
                 let asks = asking.contains(&spot);
                 let limits = limits(self.numerics, spot.path);
-                // What is wrong before a router is no matter of its choice, and comes in with its
-                // input.
-                let came_in_right = |flip: &Flip| {
-                    let input = beside.distances.get(&(spot, flip.input));
-                    !asks || input.is_some_and(|distance| *distance <= limits.router)
-                };
-                let near = |flip: &&Flip| flip.tie.is_near(limits) && came_in_right(flip);
-                let own = beside.flips.get(&spot).filter(near);
+                let flip = beside.flips.get(&spot);
+                let own = flip.map(|flip| (flip.node, flip.tie_at(spot, asks, beside)));
+                let own = own.filter(|(_, tie)| tie.is_near(limits));
                 let read = || {
                     let reader = self.first_reader(spot, beside)?;
                     spoiled.filter(|node| *node < reader).map(|_| reader)
                 };
                 let read = || asks.then(read).flatten();
-                if let Some(node) = own.map(|flip| flip.node).or_else(read) {
+                if let Some(node) = own.map(|(node, _)| node).or_else(read) {
                     spoiled = Some(spoiled.map_or(node, |before| before.min(node)));
                     if asks {
                         excused.spots.insert(spot);
-                        let tie = own.map_or_else(Tie::default, |flip| flip.tie);
+                        let tie = own.map_or_else(Tie::default, |(_, tie)| tie);
                         excused.furthest = excused.furthest.or_further(tie);
                     }
                 }
@@ -323,7 +340,8 @@ fn chosen(numbers: &[f32], routing: Routing) -> HashSet<usize> {
     order.into_iter().take(routing.n_used).collect()
 }
 
-/// How near a tie was where two sides choose other experts; none if they choose the same.
+/// How near a tie was where two sides choose other experts; none if they choose the same. What went
+/// into the router is not known from its numbers, and counts as right.
 pub(crate) fn tie(reference: &[f32], candidate: &[f32], routing: Routing) -> Option<Tie> {
     let (here, there) = (chosen(reference, routing), chosen(candidate, routing));
     let left_out = here.difference(&there).map(|expert| reference[*expert]);
@@ -338,6 +356,7 @@ pub(crate) fn tie(reference: &[f32], candidate: &[f32], routing: Routing) -> Opt
     let squares = reference.iter().map(|number| f64::from(*number).powi(2));
     let spread = (squares.sum::<f64>() / reference.len() as f64).sqrt();
     Some(Tie {
+        input: 0.0,
         distance: distance(&reference, &centred(candidate)),
         gap: f64::from(best_left_out - worst_taken) / spread,
     })

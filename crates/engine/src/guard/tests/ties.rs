@@ -85,3 +85,65 @@ fn an_exchange_is_excused_only_between_experts_that_were_all_but_tied() {
     check("too few are said", |n| n.truncate(2), Some((false, false)));
     check("too many are said", |n| n.push(9.0), Some((false, false)));
 }
+
+/// Each of the three things that make a tie near, at its limit and just above it.
+#[test]
+fn a_tie_is_near_by_its_input_its_numbers_and_its_gap() {
+    for path in [Path::Prefill, Path::Decode] {
+        let limits = limits(NUMERICS, path);
+        let at = Tie {
+            input: limits.router,
+            distance: limits.router,
+            gap: limits.router_gap,
+        };
+        let above = |limit: f64| limit * 1.001;
+        let (router, gap) = (above(limits.router), above(limits.router_gap));
+        let cases = [
+            ("all at their limits", at, true),
+            (
+                "the input is off",
+                Tie {
+                    input: router,
+                    ..at
+                },
+                false,
+            ),
+            (
+                "the numbers are off",
+                Tie {
+                    distance: router,
+                    ..at
+                },
+                false,
+            ),
+            ("the gap is wide", Tie { gap, ..at }, false),
+            (
+                "no input",
+                Tie {
+                    input: f64::NAN,
+                    ..at
+                },
+                false,
+            ),
+            (
+                "no numbers",
+                Tie {
+                    distance: f64::NAN,
+                    ..at
+                },
+                false,
+            ),
+            (
+                "no gap",
+                Tie {
+                    gap: f64::NAN,
+                    ..at
+                },
+                false,
+            ),
+        ];
+        for (what, tie, near) in cases {
+            assert_eq!(tie.is_near(limits), near, "{path:?}: {what}");
+        }
+    }
+}
