@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use candor_app::headless::{
     CancelToken, Constraint, Ends, GenerateOptions, Generation, Priority, REPLY_TOKENS_MAX,
-    RenderOptions, Reuse, Sampling, utc,
+    RenderOptions, Rendered, Reuse, Sampling, utc,
 };
-use candor_app::service::{Computed, Opened, Question, Tools};
+use candor_app::service::{Computed, NotAsked, Opened, Question, Tools};
 use serde_json::{Map, Value};
 
 use crate::course::{Course, Held, Reader};
@@ -83,6 +83,8 @@ pub(crate) struct Chat {
     pub(crate) tools: Vec<Value>,
     /// Variables of the template.
     pub(crate) variables: Map<String, Value>,
+    /// What the reply begins with; the model goes on from it.
+    pub(crate) begun: String,
 }
 
 /// How tokens are chosen, as far as the request says.
@@ -352,31 +354,52 @@ fn read(shared: &Shared, opened: &Opened, input: Input) -> Result<Prompt, Fault>
         fallback: None,
         reading: Reading::Plain,
     };
-    let unreadable = |error| Fault::from(candor_app::service::NotAsked::Text(error));
+    let unreadable = |error| Fault::from(NotAsked::Text(error));
     match input {
         Input::Ids(ids) => Ok(plain(ids)),
         Input::Text(text) => Ok(plain(opened.encode(&text, Ends::Chat).map_err(unreadable)?)),
         Input::Chat(mut chat) => {
-            let was_told = told::tell(opened.template(), &mut chat);
             let options = options(shared, &chat);
-            let rendered = opened
-                .render(&chat.messages, &options)
-                .map_err(unreadable)?;
+            let rendered = conversation(opened, &mut chat, &options)?;
             Ok(Prompt {
                 reading: Reading::Split {
-                    begins: Opened::begun_by(&rendered.prompt).to_owned(),
+                    begins: match chat.begun.is_empty() {
+                        true => Opened::begun_by(&rendered.prompt).to_owned(),
+                        false => chat.begun,
+                    },
                     tools: Tools::described(&chat.tools),
                 },
                 ids: rendered.ids,
                 stop: rendered.end_strings,
-                fallback: match rendered.fallback {
-                    None => was_told.then(|| String::from(told::TOLD)),
-                    Some(why) if was_told => Some(format!("{why}; {}", told::TOLD)),
-                    why => why,
-                },
+                fallback: rendered.fallback,
             })
         }
     }
+}
+
+/// A conversation as the model reads it, to the last word from which it goes on.
+///
+/// # Errors
+/// The text is too long or cannot be expressed, or it begins a reply where the template has the model
+/// think first.
+pub(crate) fn conversation(
+    opened: &Opened,
+    chat: &mut Chat,
+    options: &RenderOptions,
+) -> Result<Rendered, Fault> {
+    let unreadable = |error| Fault::from(NotAsked::Text(error));
+    let mut rendered = told::render(opened, chat, options).map_err(unreadable)?;
+    if chat.begun.is_empty() {
+        return Ok(rendered);
+    }
+    if !Opened::begun_by(&rendered.prompt).is_empty() {
+        let what =
+            "end with a beginning of the reply, but this model's template has it think first";
+        return Err(Fault::unsupported("messages", what));
+    }
+    let begun = opened.encode(&chat.begun, Ends::None).map_err(unreadable)?;
+    rendered.ids.extend(begun);
+    Ok(rendered)
 }
 
 /// How a conversation is rendered.

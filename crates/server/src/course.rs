@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candor_app::headless::{Event, FinishReason, Logprobs, Stats, TurnCode, TurnLog};
 use candor_app::service::{Part, ReplyParser, ToolCall};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::fault::{Fault, FaultKind};
 
@@ -86,10 +86,17 @@ impl Held {
     }
 }
 
-/// A call that was written as a JSON object; text, if a limit has cut it.
+/// The name and the arguments.
+const CALL_FIELDS: usize = 2;
+
+/// A call that was written as a JSON object; text, if a limit has cut it, or if it has fields that a
+/// call has no place for and that would be lost.
 fn call(text: String) -> Part {
     let read = || {
-        let value: Value = serde_json::from_str(&text).ok()?;
+        let value: Map<String, Value> = serde_json::from_str(&text).ok()?;
+        if value.len() != CALL_FIELDS {
+            return None;
+        }
         Some(ToolCall {
             name: value.get("name")?.as_str()?.to_owned(),
             arguments: value.get("arguments")?.to_string(),

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -32,7 +33,8 @@ pub(crate) async fn pass(
     let route = route.map_or_else(|| String::from("other"), |path| path.as_str().to_owned());
     let access = &shared.config.access;
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let allowed = access.allows(request.headers(), origin.as_ref());
+    let allowed = access.calls(request.uri());
+    let allowed = allowed.and_then(|()| access.allows(request.headers(), origin.as_ref()));
     let is_allowed = allowed.is_ok();
     let mut response = match allowed {
         Err(fault) => fault.response(api),
@@ -94,6 +96,15 @@ fn no_key() -> Fault {
 }
 
 impl Access {
+    /// Whether a target that names a server, as one for a proxy does, names this one: there it counts
+    /// more than the header (RFC 9112, section 3.2.2).
+    fn calls(&self, target: &Uri) -> Result<(), Fault> {
+        match target.authority().map(Authority::as_str) {
+            Some(host) if !self.knows_host(host) => Err(unknown_host(host)),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the server is called by a name of its own, and not by a page of somebody else.
     fn allows(&self, headers: &HeaderMap, origin: Option<&HeaderValue>) -> Result<(), Fault> {
         let forbidden = |message: String| Err(Fault::new(FaultKind::Forbidden, message));
@@ -106,9 +117,7 @@ impl Access {
         }
         let host = headers.get(header::HOST).map(text).unwrap_or_default();
         if !self.knows_host(&host) {
-            return forbidden(format!(
-                "this server is not called `{host}`; use its address, or name it with --allow-host"
-            ));
+            return Err(unknown_host(&host));
         }
         let Some(origin) = origin.map(text) else {
             return Ok(());
@@ -133,6 +142,8 @@ impl Access {
         if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
             return false;
         }
+        // With the root's dot it is the same name (RFC 1034, section 3.1).
+        let name = name.strip_suffix('.').unwrap_or(name);
         let is_named = |named: &String| named.eq_ignore_ascii_case(name);
         name.eq_ignore_ascii_case("localhost")
             || name.parse::<IpAddr>().is_ok()
@@ -150,6 +161,13 @@ impl Access {
         let own = headers.get("x-api-key").and_then(|key| key.to_str().ok());
         bearer.or(own).is_some_and(|given| same(given, key))
     }
+}
+
+fn unknown_host(host: &str) -> Fault {
+    let message = format!(
+        "this server is not called `{host}`; use its address, or name it with --allow-host"
+    );
+    Fault::new(FaultKind::Forbidden, message)
 }
 
 /// Takes the same time wherever the texts differ.
@@ -180,6 +198,12 @@ mod tests {
             ("[::1]:11711", true),
             ("[::1]", true),
             ("box.lan:80", true),
+            ("box.lan.", true),
+            ("localhost.", true),
+            ("localhost.:11711", true),
+            ("localhost..", false),
+            (".", false),
+            ("evil.example.", false),
             ("evil.example", false),
             ("evil.example:11711", false),
             ("127.0.0.1.evil.example", false),

@@ -255,8 +255,10 @@ fn unload_if_idle(shared: &Shared) {
     let is_idle = after.is_some_and(|after| {
         u128::try_from(shared.idle_ms()).is_ok_and(|idle| idle >= after.as_millis())
     });
-    if shared.unloads_now() || is_idle {
+    let wanted = shared.unloads_now();
+    if wanted.is_some() || is_idle {
         let source = Arc::clone(&shared.source);
-        tokio::task::spawn_blocking(move || source.unload());
+        let id = wanted.filter(|_| !is_idle);
+        tokio::task::spawn_blocking(move || source.unload(id.as_deref()));
     }
 }

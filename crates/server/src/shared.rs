@@ -1,9 +1,9 @@
 //! What all requests share.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use candor_app::service::Source;
+use candor_app::service::{DescribedFiles, Source};
 
 use crate::config::ServerConfig;
 use crate::gate::Gate;
@@ -18,11 +18,12 @@ pub(crate) struct Inner {
     pub(crate) config: ServerConfig,
     pub(crate) gate: Arc<Gate>,
     pub(crate) metrics: Metrics,
+    pub(crate) described: DescribedFiles,
     /// Where this run's names of answers begin.
     first_id: u64,
     ids: AtomicU64,
-    /// The last request wants the model's memory given back once nobody is inside.
-    unloads_soon: AtomicBool,
+    /// The model whose memory the last request wants given back once nobody is inside.
+    unloads_soon: Mutex<Option<String>>,
     /// When a request last began or ended, in milliseconds since 1970.
     used_ms: AtomicI64,
 }
@@ -45,9 +46,10 @@ impl Shared {
             config,
             gate,
             metrics: Metrics::default(),
+            described: DescribedFiles::default(),
             first_id,
             ids: AtomicU64::new(0),
-            unloads_soon: AtomicBool::new(false),
+            unloads_soon: Mutex::default(),
             used_ms,
         }))
     }
@@ -75,17 +77,26 @@ impl Inner {
 
     /// A request has come: what one before it wanted of the model's memory counts no more.
     pub(crate) fn keeps_model(&self) {
-        self.unloads_soon.store(false, Ordering::SeqCst);
+        *self.unloads() = None;
     }
 
-    /// Has the model's memory given back once nobody is inside.
-    pub(crate) fn unload_soon(&self) {
-        self.unloads_soon.store(true, Ordering::SeqCst);
+    /// Has the memory of this model given back once nobody is inside.
+    pub(crate) fn unload_soon(&self, id: &str) {
+        *self.unloads() = Some(id.to_owned());
     }
 
-    /// Whether it is to be given back now; said once.
-    pub(crate) fn unloads_now(&self) -> bool {
-        self.gate.inside() == 0 && self.unloads_soon.swap(false, Ordering::SeqCst)
+    /// The model whose memory is to be given back now; said once.
+    pub(crate) fn unloads_now(&self) -> Option<String> {
+        (self.gate.inside() == 0)
+            .then(|| self.unloads().take())
+            .flatten()
+    }
+
+    fn unloads(&self) -> MutexGuard<'_, Option<String>> {
+        // Each change is one assignment, so a panic leaves nothing half done.
+        self.unloads_soon
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How long nobody has used the model, in milliseconds; 0 while somebody does.

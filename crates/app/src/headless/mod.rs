@@ -36,7 +36,7 @@ pub use candor_engine::{FirstBad, LoadStage, Located, Mode, NodeDistance, Proof,
 pub use candor_modelfile::{Assumed, AssumedError};
 pub use candor_text::{
     ChatFormat, Ends, Generation, LocalTime, Prompt, STOP_BYTES_MAX, STOP_STRINGS_MAX, Show,
-    Tokenizer,
+    Tokenizer, TokenizerError,
 };
 pub use chosen::ChosenCards;
 pub use device::{BackendWish, Choice, Judgement, VerdictKind, choose, look};

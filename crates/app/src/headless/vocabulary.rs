@@ -6,7 +6,8 @@ use candor_arch::ArchError;
 use candor_engine::{LoadFailure, TextSide};
 use candor_modelfile::{Assumed, Index, ModelFile, Purpose};
 use candor_text::{
-    ChatFormat, Ends, Generation, LocalTime, Prompt, RenderRequest, Show, Tokenizer, TokenizerError,
+    ChatFormat, Ends, Fallback, Generation, LocalTime, Prompt, RenderRequest, Show, Tokenizer,
+    TokenizerError,
 };
 use serde_json::{Map, Value};
 
@@ -40,6 +41,8 @@ pub struct Rendered {
     pub ids: Vec<u32>,
     /// Why the template was not used as it is, if so.
     pub fallback: Option<String>,
+    /// Whether a built-in format was used, which writes roles and texts and nothing else.
+    pub is_built_in: bool,
     /// Texts that end a reply beside end tokens.
     pub end_strings: Vec<String>,
 }
@@ -159,6 +162,10 @@ pub(crate) fn render_with(
     Ok(Rendered {
         ids: tokenizer.encode(&rendered.prompt, Ends::Chat)?,
         prompt: rendered.prompt.text,
+        is_built_in: rendered
+            .fallback
+            .as_ref()
+            .is_some_and(Fallback::is_built_in),
         fallback: rendered.fallback.map(|fallback| fallback.to_string()),
         end_strings: rendered.end_strings,
     })

@@ -1,9 +1,12 @@
 //! What a model's file says of itself, for programs that choose by it.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use candor_modelfile::{Index, ModelFile};
 
+use super::{LISTED_MAX, Listed};
 use crate::facts;
 
 /// What a model is, whether it is loaded or not.
@@ -49,6 +52,51 @@ impl Described {
             count if count >= 1_000_000 => format!("{:.0}M", count as f64 / 1e6),
             count => format!("{count}"),
         }
+    }
+}
+
+/// What files say of themselves, read once for each state of a file.
+#[derive(Debug, Default)]
+pub struct DescribedFiles(Mutex<HashMap<PathBuf, Seen>>);
+
+#[derive(Debug)]
+struct Seen {
+    size_bytes: u64,
+    modified_s: u64,
+    described: Described,
+}
+
+impl DescribedFiles {
+    /// Of this file; nothing but defaults where it cannot be read.
+    pub fn of(&self, listed: &Listed) -> Described {
+        let seen = self.seen().get(&listed.path).and_then(|seen| {
+            let is_same =
+                (seen.size_bytes, seen.modified_s) == (listed.size_bytes, listed.modified_s);
+            is_same.then(|| seen.described.clone())
+        });
+        if let Some(described) = seen {
+            return described;
+        }
+        let Some(described) = Described::read(&listed.path) else {
+            return Described::default();
+        };
+        let mut all = self.seen();
+        if all.len() >= LISTED_MAX {
+            // Files that are listed no more; the others are read again.
+            all.clear();
+        }
+        let seen = Seen {
+            size_bytes: listed.size_bytes,
+            modified_s: listed.modified_s,
+            described: described.clone(),
+        };
+        all.insert(listed.path.clone(), seen);
+        described
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashMap<PathBuf, Seen>> {
+        // Each change is one call, so a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

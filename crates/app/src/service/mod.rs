@@ -19,12 +19,13 @@ use std::time::UNIX_EPOCH;
 use candor_backend::CancelToken;
 use candor_engine::{NotTaken, RequestError};
 
+use crate::file_hash::sha256;
 use crate::headless::Failure;
 
 pub use candor_text::reply::{Part, ReplyParser, ToolCall, Tools, join as join_parts};
 pub use computed::{Computed, served_name};
 pub(crate) use computed::{judgement, reason};
-pub use described::Described;
+pub use described::{Described, DescribedFiles};
 pub use names::{model_id, wanted_id};
 pub use of_app::OfApp;
 pub use opened::{Opened, Question};
@@ -47,6 +48,14 @@ pub struct Listed {
 }
 
 impl Listed {
+    /// Tells this state of the file from others, as 64 hexadecimal digits: the SHA-256 of its name,
+    /// size and time. That of its content would need gigabytes to be read; for a stranger's program
+    /// that compares them, both do.
+    pub fn digest(&self) -> String {
+        let what = format!("{}\n{}\n{}", self.id, self.size_bytes, self.modified_s);
+        sha256(what.as_bytes())
+    }
+
     pub(crate) fn of(path: &Path, size_bytes: u64) -> Self {
         let facts = std::fs::metadata(path).and_then(|facts| facts.modified());
         let since = facts.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -74,8 +83,12 @@ pub trait Source: Send + Sync + 'static {
     /// [`NotOpened`].
     fn open(&self, id: Option<&str>, cancel: &CancelToken) -> Result<Arc<Opened>, NotOpened>;
 
-    /// Gives the model's memory back, unless somebody else uses it.
-    fn unload(&self);
+    /// Gives the model's memory back, unless it is somebody else's to keep. With an id only if it is
+    /// this model that answers.
+    fn unload(&self, id: Option<&str>);
+
+    /// Whether programs may have a model's memory given back at all.
+    fn unloads_on_request(&self) -> bool;
 }
 
 /// Why no model answers.

@@ -101,7 +101,11 @@ impl Source for OfApp {
         }
     }
 
-    fn unload(&self) {
+    fn unload(&self, _id: Option<&str>) {
         // The window's model is the user's, however long no program has asked.
+    }
+
+    fn unloads_on_request(&self) -> bool {
+        false
     }
 }

@@ -313,10 +313,16 @@ impl Source for Standalone {
         }
     }
 
-    fn unload(&self) {
+    fn unload(&self, id: Option<&str>) {
+        let opened = self.opened();
+        let is_meant = opened.is_some_and(|opened| id.is_none_or(|id| opened.id == id));
         // An engine that has too much to do has not been idle.
-        if self.opened().is_some() && self.0.engine.unload().is_ok() {
+        if is_meant && self.0.engine.unload().is_ok() {
             self.0.state().opened = None;
         }
+    }
+
+    fn unloads_on_request(&self) -> bool {
+        true
     }
 }

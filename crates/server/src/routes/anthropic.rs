@@ -6,12 +6,11 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use super::respond;
-use crate::ask::{Input, ask, options};
+use crate::ask::{Input, ask, conversation, options};
 use crate::body;
 use crate::fault::{Api, Fault, FaultKind};
 use crate::shared::Shared;
 use crate::stream::{stream, whole};
-use crate::told;
 use crate::wire::anthropic::{self, Events};
 use crate::wire::fields::Fields;
 
@@ -42,9 +41,7 @@ pub(super) async fn count_tokens(State(shared): State<Shared>, request: Request)
         let options = options(&shared, &chat);
         let json = super::plain::with_model(&shared, wanted.model, move |opened| {
             let mut chat = chat;
-            told::tell(opened.template(), &mut chat);
-            let rendered = opened.render(&chat.messages, &options);
-            let rendered = rendered.map_err(candor_app::service::NotAsked::Text)?;
+            let rendered = conversation(opened, &mut chat, &options)?;
             Ok(json!({ "input_tokens": rendered.ids.len() }))
         });
         Ok(Json(json.await?).into_response())

@@ -109,17 +109,40 @@ impl Drop for Reading {
     }
 }
 
+/// The tokens of a text, at most so many. Of one that is too long the end is left out, but not what
+/// the model itself puts there: it may be what a vector is read from.
+fn tokens(opened: &Opened, text: Text, max: Option<usize>) -> Result<Vec<u32>, NotAsked> {
+    let max = max.unwrap_or(usize::MAX);
+    match text {
+        Text::Ids(mut ids) => {
+            ids.truncate(max);
+            Ok(ids)
+        }
+        Text::Words(text) => {
+            let mut ids = opened.encode(&text, Ends::Model).map_err(NotAsked::Text)?;
+            if ids.len() > max {
+                let words = opened.encode(&text, Ends::None).map_err(NotAsked::Text)?;
+                let begin = (0..ids.len()).find(|at| ids[*at..].starts_with(&words));
+                let end = ids.split_off(begin.unwrap_or(0) + words.len());
+                ids.truncate(max.saturating_sub(end.len()));
+                ids.extend(end);
+            }
+            Ok(ids)
+        }
+    }
+}
+
 async fn read(shared: &Shared, wanted: embeddings::Request) -> Result<Embedded, Fault> {
     let cancel = CancelOnDrop(CancelToken::new());
     let (token, source) = (cancel.0.clone(), Arc::clone(&shared.source));
-    let (texts, model) = (wanted.texts, wanted.model);
+    let (texts, model, truncates) = (wanted.texts, wanted.model, wanted.truncates);
     let read = tokio::task::spawn_blocking(move || {
         let opened = source.open(model.as_deref(), &token)?;
-        let ids = |text: Text| match text {
-            Text::Ids(ids) => Ok(ids),
-            Text::Words(text) => opened.encode(&text, Ends::Model).map_err(NotAsked::Text),
-        };
-        let ids: Result<Vec<_>, _> = texts.into_iter().map(ids).collect();
+        let max = truncates.then(|| opened.loaded().ctx_len);
+        let ids: Result<Vec<_>, _> = texts
+            .into_iter()
+            .map(|text| tokens(&opened, text, max))
+            .collect();
         Ok::<_, Fault>((Arc::clone(&opened), ids?))
     });
     let broken = |_| Err(Fault::new(FaultKind::Internal, "the request broke down"));
@@ -129,16 +152,14 @@ async fn read(shared: &Shared, wanted: embeddings::Request) -> Result<Embedded, 
         let what = format!("is {asked}; this model gives {width} numbers");
         return Err(Fault::unsupported("dimensions", &what));
     }
-    let ctx_len = opened.loaded().ctx_len;
-    let mut texts = texts;
-    if wanted.truncates {
-        texts.iter_mut().for_each(|ids| ids.truncate(ctx_len));
-    }
     let tokens = texts.iter().map(Vec::len).sum();
     let mut vectors = Vec::with_capacity(texts.len());
     for ids in texts {
         let log = opened.embed(ids, cancel.0.clone())?;
         vectors.push(vector(&log).await?);
+    }
+    if wanted.unloads {
+        shared.unload_soon(&opened.id);
     }
     Ok(Embedded {
         opened,

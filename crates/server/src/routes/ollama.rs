@@ -30,13 +30,21 @@ pub(super) async fn version(State(shared): State<Shared>) -> Response {
 /// `GET /api/tags`
 pub(super) async fn tags(State(shared): State<Shared>) -> Response {
     let listed = super::listed(&shared).await;
-    let models: Vec<Value> = listed.iter().map(|listed| tag(&shared, listed)).collect();
-    Json(json!({ "models": models })).into_response()
+    // The beginnings of files that were not seen before are read.
+    let tags = tokio::task::spawn_blocking(move || -> Vec<Value> {
+        listed.iter().map(|listed| tag(&shared, listed)).collect()
+    });
+    Json(json!({ "models": tags.await.unwrap_or_default() })).into_response()
 }
 
 /// `GET /api/ps`
 pub(super) async fn ps(State(shared): State<Shared>) -> Response {
     let opened = shared.source.opened();
+    let listed = super::listed(&shared).await;
+    let digest = |id: &str| {
+        let found = listed.iter().find(|listed| listed.id == id);
+        found.map(Listed::digest).unwrap_or_default()
+    };
     let models: Vec<Value> = opened
         .iter()
         .map(|opened| {
@@ -48,7 +56,7 @@ pub(super) async fn ps(State(shared): State<Shared>) -> Response {
                 "model": opened.id,
                 "size": bytes,
                 "size_vram": if on_card { bytes } else { 0 },
-                "digest": "",
+                "digest": digest(&opened.id),
                 "details": details(&described(opened)),
                 "expires_at": NEVER,
                 "context_length": loaded.ctx_len,
@@ -60,10 +68,6 @@ pub(super) async fn ps(State(shared): State<Shared>) -> Response {
 }
 
 fn tag(shared: &Shared, listed: &Listed) -> Value {
-    let opened = shared
-        .source
-        .opened()
-        .filter(|opened| opened.id == listed.id);
     let modified_ms = i64::try_from(listed.modified_s)
         .unwrap_or(0)
         .saturating_mul(1_000);
@@ -72,12 +76,12 @@ fn tag(shared: &Shared, listed: &Listed) -> Value {
         "model": listed.id,
         "modified_at": ollama::time(modified_ms),
         "size": listed.size_bytes,
-        "digest": "",
-        "details": details(&opened.as_deref().map(described).unwrap_or_default()),
+        "digest": listed.digest(),
+        "details": details(&shared.described.of(listed)),
     })
 }
 
-/// What is said of a model's kind; of one that nobody has opened only the form of its file.
+/// What is said of a model's kind; of a file that cannot be read only its form.
 fn details(described: &Described) -> Value {
     let family = described.architecture.as_str();
     json!({
@@ -115,10 +119,13 @@ pub(super) async fn show(State(shared): State<Shared>, request: Request) -> Resp
             ));
         };
         // The beginning of the file says it, whether it is loaded or not.
-        let path = found.path.clone();
-        let read = tokio::task::spawn_blocking(move || Described::read(&path));
-        let described = read.await.ok().flatten().unwrap_or_default();
-        Ok(Json(shown(found, &described)).into_response())
+        let (found, shared) = (found.clone(), shared.clone());
+        let shown = tokio::task::spawn_blocking(move || {
+            let described = shared.described.of(&found);
+            shown(&found, &described)
+        });
+        let broken = |_| Fault::new(FaultKind::Internal, "the request broke down");
+        Ok(Json(shown.await.map_err(broken)?).into_response())
     };
     respond(Api::Ollama, answer.await)
 }
@@ -180,7 +187,7 @@ async fn answer(shared: &Shared, request: Request, kind: Kind) -> Result<Respons
     };
     let mut answering = ask(shared, wish).await?;
     if wanted.unloads {
-        shared.unload_soon();
+        shared.unload_soon(&answering.opened.id);
     }
     if wanted.streams {
         return Ok(stream(answering, Lines::new(kind)));
@@ -198,26 +205,43 @@ async fn without_words(
 ) -> Result<Response, Fault> {
     let now_ms = shared.now_ms();
     if wanted.unloads {
-        let name = wanted.model.unwrap_or_default();
-        let listed = super::listed(shared).await;
-        if !name.is_empty() && !listed.iter().any(|listed| listed.id == wanted_id(&name)) {
-            let message = format!("model '{name}' not found");
-            return Err(Fault::new(FaultKind::NoModel, message));
-        }
-        // Somebody else's reply is not ended for it: then the last who leaves gives it back.
-        shared.unload_soon();
-        if shared.unloads_now() {
-            let source = std::sync::Arc::clone(&shared.source);
-            tokio::task::spawn_blocking(move || source.unload())
-                .await
-                .ok();
-        }
-        return Ok(Json(ollama::without_words(kind, &name, now_ms, true)).into_response());
+        let Some(name) = wanted.model else {
+            return Err(Fault::field("model", "is missing: what is to be unloaded?"));
+        };
+        let is_gone = unload(shared, &name).await?;
+        return Ok(Json(ollama::without_words(kind, &name, now_ms, is_gone)).into_response());
     }
     let json = super::plain::with_model(shared, wanted.model, move |opened| {
         Ok(ollama::without_words(kind, &opened.id, now_ms, false))
     });
     Ok(Json(json.await?).into_response())
+}
+
+/// Gives the memory of the model of this name back, and of no other; whether it has none now, or
+/// will have none once the last who uses it has left.
+async fn unload(shared: &Shared, name: &str) -> Result<bool, Fault> {
+    let id = wanted_id(name);
+    let listed = super::listed(shared).await;
+    let opened = shared.source.opened().filter(|opened| opened.id == id);
+    if opened.is_none() {
+        if listed.iter().any(|listed| listed.id == id) {
+            return Ok(true);
+        }
+        let message = format!("model '{name}' not found");
+        return Err(Fault::new(FaultKind::NoModel, message));
+    }
+    if !shared.source.unloads_on_request() {
+        return Ok(false);
+    }
+    // Somebody else's reply is not ended for it: then the last who leaves gives it back.
+    shared.unload_soon(&id);
+    if let Some(id) = shared.unloads_now() {
+        let source = std::sync::Arc::clone(&shared.source);
+        tokio::task::spawn_blocking(move || source.unload(Some(&id)))
+            .await
+            .ok();
+    }
+    Ok(true)
 }
 
 /// Paths that would fetch, make or change models.

@@ -34,7 +34,7 @@ pub(crate) fn request(body: &Value) -> Result<Request, Fault> {
         ..Wishes::default()
     };
     ask.max_tokens = Some(usize::try_from(max_tokens).unwrap_or(usize::MAX));
-    ask.stop = fields.texts("stop_sequences")?;
+    ask.stop = fields.stops("stop_sequences")?;
     Ok(Request {
         ask,
         streams: fields.flag("stream")?.unwrap_or(false),
@@ -59,10 +59,19 @@ pub(crate) fn conversation(fields: &Fields<'_>) -> Result<Ask, Fault> {
         let fields = Fields::of(value, format!("messages[{i}]"))?;
         message(&fields, &mut wanted.messages)?;
     }
+    wanted.begun = begun(&mut wanted.messages);
+    let mut thinks = (!wanted.begun.is_empty()).then_some(false);
     if let Some(thinking) = fields.object("thinking")? {
         let on = thinking
             .text("type")?
             .is_some_and(|kind| kind != "disabled");
+        if on && !wanted.begun.is_empty() {
+            let what = "cannot be on where the last message begins the reply";
+            return Err(fields.wrong("thinking", what));
+        }
+        thinks = Some(on);
+    }
+    if let Some(on) = thinks {
         wanted
             .variables
             .insert(String::from("enable_thinking"), json!(on));
@@ -74,6 +83,14 @@ pub(crate) fn conversation(fields: &Fields<'_>) -> Result<Ask, Fault> {
         input: Input::Chat(wanted),
         ..Ask::default()
     })
+}
+
+/// Takes a reply that is begun off the end of a conversation: words of the assistant, and no call.
+fn begun(messages: &mut Vec<Value>) -> String {
+    let is_begun = |last: &Value| last["role"] == "assistant" && last.get("tool_calls").is_none();
+    let last = messages.pop_if(|last| is_begun(last));
+    let text = last.and_then(|last| Some(last["content"].as_str()?.to_owned()));
+    text.unwrap_or_default()
 }
 
 /// A message as chat templates read it: results of tools are messages of their own there.

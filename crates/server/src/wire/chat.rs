@@ -270,6 +270,17 @@ fn place_at(schema: &mut Value, place: &str) {
     rebase(schema, place);
 }
 
+/// Keywords whose values are schemas by names of anybody's choice (JSON Schema 2020-12, core, 10.3.2
+/// and 8.2.4, and validation of draft 7).
+const NAMED_SCHEMAS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "dependencies",
+    "$defs",
+    "definitions",
+];
+
 /// References of a schema into itself.
 fn rebase(schema: &mut Value, place: &str) {
     match schema {
@@ -281,6 +292,10 @@ fn rebase(schema: &mut Value, place: &str) {
                         if let Some(path) = to.strip_prefix('#') {
                             *to = format!("#{place}{path}");
                         }
+                    }
+                    // Names that are no keywords, whatever they are.
+                    (keyword, Value::Object(named)) if NAMED_SCHEMAS.contains(&keyword) => {
+                        named.values_mut().for_each(|schema| rebase(schema, place));
                     }
                     // What stands there is no schema.
                     ("enum" | "const" | "default" | "examples", _) => {}
@@ -363,11 +378,24 @@ const LARK_MARK: &str = "%llguidance";
 /// A grammar, or a schema, as clients of llama.cpp give it. The form that begins with `%llguidance` is followed;
 /// GBNF is refused: a reply that keeps to nothing would be worse than none.
 pub(crate) fn grammar(fields: &Fields<'_>, ask: &mut Ask) -> Result<(), Fault> {
-    if let Some(schema) = fields.object("json_schema")? {
+    let schema = fields.object("json_schema")?;
+    let grammar = fields.text("grammar")?.filter(|text| !text.is_empty());
+    // One reply keeps to one form; which of two was meant is not ours to guess.
+    for (name, is_there) in [
+        ("json_schema", schema.is_some()),
+        ("grammar", grammar.is_some()),
+    ] {
+        if is_there && (ask.form != Form::Free || schema.is_some() && grammar.is_some()) {
+            let what = "cannot be kept beside another form of the reply: `json_schema`, `grammar`, \
+                        `response_format` or a required call";
+            return Err(fields.wrong(name, what));
+        }
+    }
+    if let Some(schema) = schema {
         bind(ask, Constraint::JsonSchema(json!(schema.map())));
     }
-    match fields.text("grammar")? {
-        None | Some("") => Ok(()),
+    match grammar {
+        None => Ok(()),
         Some(text) if text.trim_start().starts_with(LARK_MARK) => {
             bind(ask, Constraint::Lark(text.to_owned()));
             Ok(())

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fields::Fields;
+use super::ollama::unloads;
 use crate::fault::Fault;
 
 /// Most texts of one request.
@@ -33,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) dimensions: Option<usize>,
     /// A text that is longer than the context is cut there.
     pub(crate) truncates: bool,
+    /// The model's memory is to be given back afterwards.
+    pub(crate) unloads: bool,
 }
 
 /// A body of Ollama's `/api/embed`.
@@ -40,6 +43,7 @@ pub(crate) fn ollama_request(body: &Value) -> Result<Request, Fault> {
     let fields = Fields::of_body(body)?;
     Ok(Request {
         truncates: fields.flag("truncate")?.unwrap_or(true),
+        unloads: unloads(&fields)?,
         ..request(body)?
     })
 }
@@ -62,6 +66,7 @@ pub(crate) fn request(body: &Value) -> Result<Request, Fault> {
         encoding,
         dimensions: dimensions.map(|dimensions| dimensions as usize),
         truncates: false,
+        unloads: false,
     })
 }
 
@@ -77,6 +82,7 @@ pub(crate) fn old_request(body: &Value) -> Result<Request, Fault> {
         encoding: Encoding::Floats,
         dimensions: None,
         truncates: true,
+        unloads: unloads(&fields)?,
     })
 }
 

@@ -3,9 +3,14 @@
 
 use std::ops::RangeInclusive;
 
+use candor_app::headless::STOP_BYTES_MAX;
 use serde_json::{Map, Value};
 
 use crate::fault::Fault;
+
+/// Most texts that end a reply. OpenAI's interface allows four, others say nothing; with those of a
+/// template they stay below the engine's own limit.
+const STOPS_MAX: usize = 16;
 
 /// The fields of an object, and where it stands.
 #[derive(Clone, Debug)]
@@ -136,6 +141,24 @@ impl<'a> Fields<'a> {
                 .collect(),
             Some(_) => Err(wrong()),
         }
+    }
+
+    /// Texts that end the reply.
+    pub(crate) fn stops(&self, name: &str) -> Result<Vec<String>, Fault> {
+        let stops = self.texts(name)?;
+        if stops.len() > STOPS_MAX {
+            return Err(self.wrong(name, &format!("may have {STOPS_MAX} texts")));
+        }
+        for stop in &stops {
+            if stop.is_empty() {
+                return Err(self.wrong(name, "has an empty text, which would end every reply"));
+            }
+            if stop.len() > STOP_BYTES_MAX {
+                let what = format!("has a text of more than {STOP_BYTES_MAX} bytes");
+                return Err(self.wrong(name, &what));
+            }
+        }
+        Ok(stops)
     }
 
     fn read<T>(

@@ -41,8 +41,8 @@ pub(crate) fn chat_request(body: &Value) -> Result<Request, Fault> {
     refuse_images(&fields)?;
     let mut wanted = Chat {
         messages: chat::messages(&fields)?,
-        tools: Vec::new(),
         variables: thinking(&fields)?,
+        ..Chat::default()
     };
     // This protocol has no way to require a call.
     chat::tools(&fields, &mut wanted)?;
@@ -56,7 +56,11 @@ pub(crate) fn generate_request(body: &Value) -> Result<Request, Fault> {
         return without_ask(&fields);
     };
     for name in ["suffix", "template", "context"] {
-        if fields.raw(name).is_some_and(|value| *value != json!("")) {
+        let says_nothing = [json!(""), json!([])];
+        if fields
+            .raw(name)
+            .is_some_and(|value| !says_nothing.contains(value))
+        {
             return Err(Fault::unsupported(name, "is not supported"));
         }
     }
@@ -74,8 +78,8 @@ pub(crate) fn generate_request(body: &Value) -> Result<Request, Fault> {
             let user = json!({ "role": "user", "content": prompt });
             Input::Chat(Chat {
                 messages: system.into_iter().chain([user]).collect(),
-                tools: Vec::new(),
                 variables: thinking(&fields)?,
+                ..Chat::default()
             })
         }
     };
@@ -109,7 +113,7 @@ fn without_ask(fields: &Fields<'_>) -> Result<Request, Fault> {
 }
 
 /// Whether the model is kept no longer than for this request; other times are the server's own.
-fn unloads(fields: &Fields<'_>) -> Result<bool, Fault> {
+pub(crate) fn unloads(fields: &Fields<'_>) -> Result<bool, Fault> {
     let is_time = |text: &str| {
         text.trim_start_matches('-')
             .starts_with(|c: char| c.is_ascii_digit())
@@ -143,6 +147,8 @@ fn request(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
     let empty = Value::Object(Map::new());
     let options = fields.raw("options").unwrap_or(&empty);
     let options = Fields::of(options, "options")?;
+    // The context is the server's own, but a wrong type is one everywhere.
+    options.whole("num_ctx", 0..=i64::MAX)?;
     let predict = options.whole("num_predict", i64::MIN..=i64::MAX)?;
     let mut ask = Ask {
         model: super::plain::model(fields)?,
@@ -150,7 +156,7 @@ fn request(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
         sampling: wishes(&options)?,
         // Less than one stands for as many as fit.
         max_tokens: predict.and_then(|max| usize::try_from(max).ok().filter(|max| *max > 0)),
-        stop: options.texts("stop")?,
+        stop: options.stops("stop")?,
         ..Ask::default()
     };
     chat::format(fields, "format", &mut ask)?;

@@ -13,9 +13,6 @@ use crate::fault::Fault;
 use crate::routes::computed;
 use crate::stream::{Likely, Shape, Whole, event};
 
-/// Most texts that end a reply; the interface allows four.
-const STOPS_MAX: usize = 16;
-
 /// A request, and how its answer is written.
 pub(crate) struct Request {
     pub(crate) ask: Ask,
@@ -30,10 +27,6 @@ fn common(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
     let options = fields.object("stream_options")?;
     let usage = options.map(|options| options.flag("include_usage"));
     let tells_usage = usage.transpose()?.flatten().unwrap_or(false);
-    let stop = fields.texts("stop")?;
-    if stop.len() > STOPS_MAX {
-        return Err(fields.wrong("stop", &format!("may have {STOPS_MAX} texts")));
-    }
     let at_least_one = 1..=i64::MAX;
     // The older name is read too where the newer one counts: a wrong type is one everywhere.
     let older = fields.whole("max_tokens", at_least_one.clone())?;
@@ -49,7 +42,7 @@ fn common(fields: &Fields<'_>, input: Input) -> Result<Request, Fault> {
         input,
         sampling: openai_wishes(fields)?,
         max_tokens: max_tokens.map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
-        stop,
+        stop: fields.stops("stop")?,
         count: count as usize,
         logit_bias: logit_bias(fields)?,
         ..Ask::default()
@@ -104,8 +97,8 @@ pub(crate) fn chat_request(body: &Value) -> Result<Request, Fault> {
     let messages = chat::messages(&fields)?;
     let mut chat = Chat {
         messages,
-        tools: Vec::new(),
         variables: chat::variables(&fields)?,
+        ..Chat::default()
     };
     let form = chat::tools(&fields, &mut chat)?;
     let mut request = common(&fields, Input::Chat(chat))?;

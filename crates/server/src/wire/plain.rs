@@ -30,7 +30,7 @@ pub(crate) fn generate_request(body: &Value) -> Result<(Ask, bool), Fault> {
         max_tokens: fields
             .whole("max_tokens", 1..=i64::MAX)?
             .map(|max| max as usize),
-        stop: fields.texts("stop")?,
+        stop: fields.stops("stop")?,
         ..Ask::default()
     };
     chat::grammar(&fields, &mut ask)?;

@@ -124,6 +124,12 @@ fn the_window_has_the_engine_and_programs_use_it() {
     let names = get(window.address(), "/v1/models").json();
     let names = names["data"].as_array().unwrap();
     assert_eq!(names.len(), 2, "{names:?}");
+    // A program that wants its memory back hears that it stays.
+    let unload = json!({ "model": "first", "keep_alive": 0 });
+    let kept = post(window.address(), "/api/generate", &unload)
+        .answer()
+        .json();
+    assert_eq!(kept["done_reason"], json!("load"), "{kept}");
     // It stays, however long no program asks: idleness is the window's own affair.
     window.app.send(None, "Hello").unwrap();
     assert_eq!(answers(window.address()), Some(json!("first")));

@@ -62,6 +62,8 @@ fn wrong_fields() -> Vec<(&'static str, Value)> {
         ("stop", json!({})),
         ("stop", json!([1])),
         ("stop", json!([""])),
+        ("stop", json!("")),
+        ("stop", json!("a".repeat(300))),
         ("stop", json!(vec!["a"; 100])),
         ("stream", json!("yes")),
         ("stream_options", json!(true)),
@@ -97,6 +99,9 @@ fn wrong_types_are_named_and_unknown_fields_ignored() {
         assert_eq!(error["type"], json!("invalid_request_error"), "{field}");
         let message = error["message"].as_str().unwrap();
         assert!(!message.is_empty(), "{field}: {message}");
+        if field == "stop" {
+            assert_eq!(error["param"], json!("stop"), "{message}");
+        }
     }
     let ignored = [
         ("user", json!("somebody")),

@@ -35,11 +35,23 @@ fn a_page_of_elsewhere_gets_nothing() {
     // One that is right does not open the door for another beside it.
     check("Host: localhost\r\nHost: evil.example\r\n", 403);
     check("Host: [::1]evil.example\r\n", 403);
+    check("Host: localhost.\r\n", 200);
+    check("Host: evil.example.\r\n", 403);
     check(
         "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n",
         403,
     );
-    assert_eq!(desk.script.counts().submitted, 2);
+    assert_eq!(desk.script.counts().submitted, 3);
+    // A target as for a proxy counts more than the header.
+    for (target, status) in [
+        ("http://evil.example/v1/models", 403),
+        ("http://user@localhost/v1/models", 403),
+        ("http://localhost:11711/v1/models", 200),
+    ] {
+        let bytes = request("GET", target, "", b"");
+        let answer = send_raw(desk.address, &bytes).answer();
+        assert_eq!(answer.status, status, "{target}: {}", answer.text());
+    }
 }
 
 #[test]

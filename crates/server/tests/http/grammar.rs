@@ -52,6 +52,33 @@ fn a_reply_keeps_to_a_grammar_or_is_refused() {
 }
 
 #[test]
+fn two_forms_of_one_reply_are_refused() {
+    let desk = Desk::new();
+    let schema = json!({ "type": "object" });
+    let tools = json!([{ "type": "function", "function": { "name": "f" } }]);
+    let cases = [
+        json!({ "grammar": LARK, "json_schema": schema }),
+        json!({ "grammar": LARK, "response_format": { "type": "json_object" } }),
+        json!({ "json_schema": schema, "response_format": { "type": "json_object" } }),
+        json!({ "grammar": LARK, "tools": tools, "tool_choice": "required" }),
+    ];
+    for case in cases {
+        let mut body = chat("Hello", 20);
+        for (name, value) in case.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let answer = desk.post("/v1/chat/completions", &body).answer();
+        assert_eq!(answer.status, 400, "{case}: {}", answer.text());
+        let said = answer.text();
+        assert!(
+            said.contains("json_schema") && said.contains("grammar"),
+            "{case}: {said}"
+        );
+    }
+    assert_eq!(desk.script.counts().submitted, 0);
+}
+
+#[test]
 fn a_schema_is_kept_to_wherever_a_grammar_is() {
     let desk = Desk::new();
     let schema = json!({

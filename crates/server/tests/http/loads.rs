@@ -71,6 +71,21 @@ fn a_model_is_loaded_when_it_is_asked_for() {
     assert_eq!(shown["model_info"]["llama.context_length"], json!(8_192));
     assert!(!shown["template"].as_str().unwrap().is_empty(), "{shown}");
     assert!(shown["details"]["parameter_size"] != json!(""), "{shown}");
+    let tags = desk.get("/api/tags").json();
+    let other = tags["models"].as_array().unwrap().iter();
+    let other = other.clone().find(|tag| tag["name"] == json!("other"));
+    let other = other.unwrap_or_else(|| panic!("{tags}"));
+    assert_eq!(other["details"], shown["details"], "{tags}");
+    // Clients show its first twelve digits.
+    let digits = |tag: &serde_json::Value| tag["digest"].as_str().unwrap().len();
+    assert!(
+        tags["models"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|tag| digits(tag) == 64)
+    );
+    assert_ne!(tags["models"][0]["digest"], tags["models"][1]["digest"]);
     assert_eq!(desk.script.counts().weights_alive, 0);
     let mut body = chat("Hello", 2);
     body.as_object_mut().unwrap().remove("model");
@@ -183,6 +198,11 @@ fn a_model_is_kept_no_longer_than_a_client_says() {
         wait_until("the memory is given back", || given_back(&desk));
         // It comes again, and stays.
         assert_eq!(desk.chat("Hello", 2).chars().count(), 2);
+        assert!(!given_back(&desk));
+        // The same for vectors.
+        let embed = json!({ "model": "tiny", "input": "a bird", "keep_alive": 0 });
+        assert_eq!(desk.post("/api/embed", &embed).answer().status, 200);
+        wait_until("the memory is given back", || given_back(&desk));
     }
     let desk = Desk::new();
     for keep in [json!("banana"), json!([1]), json!(true)] {
@@ -194,7 +214,16 @@ fn a_model_is_kept_no_longer_than_a_client_says() {
         desk.post("/api/generate", &body).answer()
     };
     assert_eq!(unload("nobody").status, 404);
+    assert_eq!(unload("").status, 400);
+    // One that is there, but not loaded, has no memory to give back; the one that answers keeps its.
+    let other = desk.dir.path().join("other.gguf");
+    TinyModel::llama().seed(9).write(&other).unwrap();
+    assert_eq!(unload("other").json()["done_reason"], json!("unload"));
     assert!(!given_back(&desk));
+    assert_eq!(
+        desk.get("/api/ps").json()["models"][0]["name"],
+        json!("tiny")
+    );
     // Whoever is inside is not cut off; the last who leaves gives it back.
     desk.script.at_forward(0, Fault::Stall);
     let inside = desk.post("/v1/chat/completions", &chat("Hello", 3));

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::cancel::writers;
 use super::client::Sent;
-use super::desk::{Desk, Plan, chat, chat_stream};
+use super::desk::{Desk, Plan, chat, chat_stream, wait_until};
 
 #[test]
 fn each_of_many_gets_its_own_reply() {
@@ -87,15 +87,33 @@ fn a_full_queue_says_when_to_come_back() {
 
 #[test]
 fn a_slow_reader_holds_nobody_up() {
+    /// More than what a connection on this machine holds by itself while nobody reads: 4 MiB on the
+    /// side that writes, and what a reader has who never read.
+    const HELD_BYTES_MAX: usize = 5 << 20;
+    const TOKENS: usize = 3_900;
     let desk = Desk::new();
-    // Nobody reads this one; it fills its own buffers.
-    let slow = desk.post("/v1/chat/completions", &chat_stream("Slow", 3_000));
+    // Nobody reads this one, and every token comes with many others.
+    let mut body = chat_stream("Slow", TOKENS);
+    body["logprobs"] = json!(true);
+    body["top_logprobs"] = json!(20);
+    let slow = desk.post("/v1/chat/completions", &body);
     for i in 0..4 {
         assert_eq!(desk.chat(&format!("Fast {i}"), 50).chars().count(), 50);
     }
+    // The engine has written it to its end, and has waited for nobody.
+    wait_until("all is written", || {
+        desk.script.counts().submitted >= TOKENS
+    });
+    assert_eq!(desk.inside(), 1, "it is not all on its way yet");
+    assert_eq!(desk.chat("Fast", 50).chars().count(), 50);
     // What was written for it is all there once it reads.
-    let text: String = slow
-        .answer()
+    let answer = slow.answer();
+    assert!(
+        answer.text().len() > HELD_BYTES_MAX,
+        "{}",
+        answer.text().len()
+    );
+    let text: String = answer
         .events()
         .iter()
         .filter_map(|event| {
@@ -104,7 +122,7 @@ fn a_slow_reader_holds_nobody_up() {
                 .map(str::to_owned)
         })
         .collect();
-    assert_eq!(text.chars().count(), 3_000);
+    assert_eq!(text.chars().count(), TOKENS);
 }
 
 #[test]

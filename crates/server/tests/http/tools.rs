@@ -140,6 +140,9 @@ fn a_form_of_what_is_said_leaves_room_for_a_call() {
     }
     check_bound(&object, r#"{"name":"weathers","arguments":{}}"#, false);
     check_bound(&object, r#"{"bird":1}"#, false);
+    // A call has no place for more.
+    let more = r#"{"name":"weather","arguments":{"city":"Oslo"},"why":"asked"}"#;
+    check_bound(&object, more, false);
 }
 
 #[test]
@@ -153,7 +156,23 @@ fn references_of_a_tools_schema_hold_where_a_call_is_required() {
             "$defs": { "City": { "type": "string", "maxLength": 5 } },
         } } })
     };
-    for tools in [vec![tool("weather")], vec![tool("weather"), tool("time")]] {
+    // Names of anybody's choice may be those of keywords.
+    let named = |name: &str| {
+        json!({ "type": "function", "function": { "name": name, "parameters": {
+            "type": "object",
+            "properties": { "city": { "$ref": "#/$defs/default" } },
+            "required": ["city"],
+            "$defs": {
+                "default": { "type": "string", "maxLength": 5 },
+                "enum": { "properties": { "const": { "$ref": "#/$defs/default" } } },
+            },
+        } } })
+    };
+    for tools in [
+        vec![tool("weather")],
+        vec![tool("weather"), tool("time")],
+        vec![named("weather"), named("time")],
+    ] {
         let desk = Desk::new();
         reply(&desk, br#"{"name":"weather","arguments":{"city":"Oslo"}}"#);
         let mut body = chat("Hello", 200);
@@ -165,30 +184,6 @@ fn references_of_a_tools_schema_hold_where_a_call_is_required() {
         let call = &json["choices"][0]["message"]["tool_calls"][0]["function"];
         check(&call["name"], call["arguments"].as_str().unwrap());
     }
-}
-
-#[test]
-fn a_template_that_does_not_speak_of_tools_is_told_and_the_client_hears_of_it() {
-    let desk = Desk::new();
-    let mut body = json!({
-        "model": "tiny", "max_tokens": 2, "temperature": 0,
-        "messages": [{ "role": "user", "content": "Hello" }],
-    });
-    let prompt = |body: &Value| {
-        let json = desk.post("/v1/messages", body).answer().json();
-        let usage = &json["usage"];
-        let read = |name: &str| usage[name].as_u64().unwrap();
-        let tokens = read("input_tokens") + read("cache_read_input_tokens");
-        (tokens, json["candor"]["template_fallback"].clone())
-    };
-    let (without, told) = prompt(&body);
-    assert_eq!(told, Value::Null);
-    body["tools"] = json!([{ "name": "weather", "input_schema": schema() }]);
-    let (with, told) = prompt(&body);
-    assert!(with > without + 40, "{with} {without}");
-    assert!(told.as_str().unwrap().contains("tools"), "{told}");
-    let counted = desk.post("/v1/messages/count_tokens", &body).answer();
-    assert_eq!(counted.json()["input_tokens"], json!(with));
 }
 
 #[test]

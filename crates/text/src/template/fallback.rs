@@ -70,6 +70,16 @@ pub enum Fallback {
     },
 }
 
+impl Fallback {
+    /// Whether a built-in format is used, which writes roles and texts and nothing else.
+    pub fn is_built_in(&self) -> bool {
+        matches!(
+            self,
+            Self::NoTemplate { .. } | Self::InvalidTemplate { .. } | Self::TemplateFailed { .. }
+        )
+    }
+}
+
 impl fmt::Display for Fallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
